@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
@@ -50,10 +51,10 @@ func (r *rig) publish(msg *nats.Msg) {
 // deadLetters returns the newest dead letters, at most a hundred.
 func (r *rig) deadLetters() []events.DeadLetter {
 	r.Helper()
-	bus := r.connect()
+	b := r.connect()
 	var letters []events.DeadLetter
 	natstest.Publish(r.T, func() (err error) {
-		letters, err = bus.DeadLetters(r.Context(), 100)
+		letters, err = b.DeadLetters(r.Context(), 100)
 		return err
 	})
 	return letters
@@ -77,7 +78,7 @@ func (r *rig) message(change events.Change) *nats.Msg {
 	if err != nil {
 		r.Fatal(err)
 	}
-	msg, err := events.ToMsg(event, events.Subject("demo", change.Source))
+	msg, err := bus.ToMsg(event, events.Subject("demo", change.Source))
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/process"
@@ -113,21 +114,21 @@ func (r *rig) eachToldOnce(fleet map[string]int64) {
 }
 
 // connect connects to the bus of the test's programs.
-func (r *rig) connect() *events.Bus {
+func (r *rig) connect() *bus.Bus {
 	r.Helper()
 	ctx, stop := running.WithTimeout(r.Context(), patience)
 	defer stop()
-	connection, err := events.Connect(ctx, events.ConnectOptions{URL: r.programs.NATSURL(), Cluster: r.programs.Cluster(), Name: "test"})
+	connection, err := bus.Connect(ctx, bus.ConnectOptions{URL: r.programs.NATSURL(), Cluster: r.programs.Cluster(), Name: "test"})
 	if err != nil {
 		r.Fatal(err)
 	}
 	r.Cleanup(connection.Close)
-	var bus *events.Bus
+	var b *bus.Bus
 	natstest.Publish(r.T, func() (err error) {
-		bus, err = events.Open(r.Context(), connection, r.programs.Cluster(), nil)
+		b, err = bus.Open(r.Context(), connection, r.programs.Cluster(), nil)
 		return err
 	})
-	return bus
+	return b
 }
 
 // stillFor is how long nothing may be published until nothing more is expected. It is longer than the actuators of tests collect changes and outcomes.

@@ -21,7 +21,7 @@ func TestEqualValuesHaveDifferentFingerprints(t *testing.T) {
 	}
 	r.startActuator()
 	r.startWatcher("--namespaces", r.namespace+","+other)
-	bus := r.connect()
+	b := r.connect()
 	owners := map[string]string{}
 	mine := func(fingerprint, owner string) {
 		t.Helper()
@@ -41,7 +41,7 @@ func TestEqualValuesHaveDifferentFingerprints(t *testing.T) {
 	} {
 		var change events.Change
 		r.eventually("the stream knows "+source.String(), func(ctx context.Context) bool {
-			stored, err := bus.Last(ctx, events.Subject("demo", source))
+			stored, err := b.Last(ctx, events.Subject("demo", source))
 			if err != nil {
 				return false
 			}

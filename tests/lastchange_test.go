@@ -14,10 +14,10 @@ import (
 func (r *rig) lastEvent(source events.Source) (stored events.Stored) {
 	r.Helper()
 	source.Namespace = r.namespace
-	bus := r.connect()
+	b := r.connect()
 	var failed error
 	testkit.Await(r.T, "the last event of "+source.String()+" can be read", func(context.Context) bool {
-		stored, failed = bus.Last(r.Context(), events.Subject("demo", source))
+		stored, failed = b.Last(r.Context(), events.Subject("demo", source))
 		return failed == nil
 	}, func() string { return fmt.Sprintf("the last attempt: %v", failed) })
 	return stored

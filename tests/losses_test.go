@@ -87,10 +87,10 @@ func (l *loss) streamIsCurrent() {
 	for i := range list.Items {
 		want[list.Items[i].Name] = list.Items[i].ResourceVersion
 	}
-	bus := l.connect()
+	b := l.connect()
 	l.eventually("the stream has the last state of each Secret", func(ctx context.Context) bool {
 		stored := make(map[string]string, len(want))
-		err := bus.State(ctx, []string{events.NamespaceFilter(bus.Cluster(), events.KindSecret, l.namespace)}, func(last events.Stored) error {
+		err := b.State(ctx, []string{events.NamespaceFilter(b.Cluster(), events.KindSecret, l.namespace)}, func(last events.Stored) error {
 			change, err := last.Change()
 			stored[change.Source.Name] = change.ResourceVersion
 			return err

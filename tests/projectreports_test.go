@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -13,7 +14,7 @@ import (
 // projections returns what was published about a Widget, the newest at the end. While the disk is busy, that may take several attempts.
 func (r *projectRig) projections(name string) (list []events.Projection) {
 	r.Helper()
-	query := events.HistoryQuery{Clusters: []string{projectCluster}, Kind: events.KindProjection, Namespace: r.namespace, Name: "widget-" + name}
+	query := bus.HistoryQuery{Clusters: []string{projectCluster}, Kind: events.KindProjection, Namespace: r.namespace, Name: "widget-" + name}
 	var failed error
 	testkit.Await(r.T, "what was published about "+name+" can be read", func(context.Context) bool {
 		list = nil
@@ -52,7 +53,7 @@ func (r *projectRig) leaksNothing(values ...string) {
 		r.Fatal(err)
 	}
 	h.addJSON(r.T, "the Kubernetes Events", list)
-	err = r.bus.History(r.Context(), events.HistoryQuery{Kind: events.KindProjection}, func(stored events.Stored) error {
+	err = r.bus.History(r.Context(), bus.HistoryQuery{Kind: events.KindProjection}, func(stored events.Stored) error {
 		h.addJSON(r.T, "the stream", stored.Event)
 		return nil
 	})

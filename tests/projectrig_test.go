@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/build"
@@ -45,7 +45,7 @@ type projectRig struct {
 	widgets   dynamic.ResourceInterface
 	namespace string
 	nats      *natstest.Server
-	bus       *events.Bus
+	bus       *bus.Bus
 	config    string
 	// resync is how often the projector compares everything. Empty: each second.
 	resync    string
@@ -117,7 +117,7 @@ func newProjectRig(t *testing.T, change func([]rbacv1.PolicyRule) []rbacv1.Polic
 		t.Fatal(err)
 	}
 	t.Cleanup(connection.Close)
-	if r.bus, err = events.Open(t.Context(), connection, projectCluster, nil); err != nil {
+	if r.bus, err = bus.Open(t.Context(), connection, projectCluster, nil); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -167,10 +167,10 @@ func (r *rig) awaitEndOfLastRoll(name string) {
 // publishFence changes the sources of the fence, and waits until that is published.
 func (r *rig) publishFence() {
 	r.Helper()
-	bus := r.connect()
+	b := r.connect()
 	for source, version := range r.changeFence() {
 		r.eventually("the event of "+source.String()+" is published", func(ctx context.Context) bool {
-			last, err := bus.Last(ctx, events.Subject(bus.Cluster(), source))
+			last, err := b.Last(ctx, events.Subject(b.Cluster(), source))
 			if err != nil {
 				return false // NATS comes back with the actuator that embeds it
 			}

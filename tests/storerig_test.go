@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/process"
@@ -48,7 +48,7 @@ type storeRig struct {
 	// config is the path of the watcher's configuration of stores, and tokens that of the token that the audit device sends.
 	config, tokens string
 	// bus is what events reads. It connects on first use.
-	bus *events.Bus
+	bus *bus.Bus
 }
 
 // auditToken authenticates the store's HTTP audit device, or the log shipper, to the watcher.

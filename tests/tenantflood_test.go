@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 )
@@ -189,7 +190,7 @@ func TestATenantThatFloodsTheStreamsHarmsNoOther(t *testing.T) {
 func (r *rig) hasWholeHistory(rotations int) {
 	r.Helper()
 	count := make(map[events.Verb]int)
-	err := r.connect().History(r.Context(), events.HistoryQuery{Namespace: r.namespace}, func(stored events.Stored) error {
+	err := r.connect().History(r.Context(), bus.HistoryQuery{Namespace: r.namespace}, func(stored events.Stored) error {
 		if change, err := stored.Change(); err == nil && change.Source.Name == "db" {
 			count[change.Verb]++
 		}

@@ -45,8 +45,8 @@ func (r *rig) runAt(clock *shiftedClock, set func(*actuate.Options)) (stop func(
 	if err != nil {
 		r.Fatal(err)
 	}
-	bus := r.connect()
-	stop = testkit.Run(r.T, "actuator", func(ctx context.Context) error { return actuator.Run(ctx, bus) })
+	b := r.connect()
+	stop = testkit.Run(r.T, "actuator", func(ctx context.Context) error { return actuator.Run(ctx, b) })
 	r.Cleanup(func() {
 		if r.Failed() {
 			r.Logf("log of the actuator:\n%s", log.String())

@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/program"
+	"github.com/keyturn/keyturn/internal/reloader"
 )
 
 // The values of --reload-strategy.
@@ -154,7 +154,7 @@ func (t *translation) setAnnotations() {
 			keys[a.name] = key
 		}
 	}
-	if _, err := annotations.Parse(keys); err != nil {
+	if _, err := reloader.Parse(keys); err != nil {
 		// Here, each name is a flag.
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			t.problems = append(t.problems, errors.New("--"+strings.TrimPrefix(line, "--reloader-annotations: ")))

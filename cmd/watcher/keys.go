@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/keyturn/keyturn/internal/keys"
+	"github.com/keyturn/keyturn/internal/bus/embedded"
 	"github.com/keyturn/keyturn/internal/kube"
-	"github.com/keyturn/keyturn/internal/telemetry"
+	"github.com/keyturn/keyturn/internal/program"
 )
 
 // keysTimeout bounds each request. The command then fails, and can be run again.
@@ -16,7 +16,7 @@ const keysTimeout = 30 * time.Second
 
 func newKeysCommand() *cobra.Command {
 	api := kube.Options{UserAgent: "keyturn-keys/" + version, Timeout: keysTimeout}
-	logging := telemetry.DefaultLogOptions()
+	logging := program.DefaultLogOptions()
 	var namespace string
 	var natsUsers, natsRoutes, natsTLS, audit, projector bool
 	cmd := &cobra.Command{
@@ -31,9 +31,9 @@ func newKeysCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			options := keys.Options{
+			options := embedded.KeyOptions{
 				Secrets: client.CoreV1().Secrets(namespace), Now: time.Now, Random: rand.Reader,
-				Audit: audit, Logger: telemetry.NewLogger(cmd.ErrOrStderr(), logging),
+				Audit: audit, Logger: program.NewLogger(cmd.ErrOrStderr(), logging),
 			}
 			if natsUsers {
 				options.NATSUsers = []string{"watcher", "actuator", "reader"}
@@ -47,7 +47,7 @@ func newKeysCommand() *cobra.Command {
 			if natsTLS {
 				options.TLSNamespace, options.Updates = namespace, client.CoreV1().Secrets(namespace)
 			}
-			return keys.Make(cmd.Context(), options)
+			return embedded.MakeKeys(cmd.Context(), options)
 		},
 	}
 	flags := cmd.Flags()

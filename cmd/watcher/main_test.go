@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/apitest"
 	"github.com/keyturn/keyturn/tests/testkit/flagpages"
@@ -41,17 +41,17 @@ func TestTheWatcherBecomesReadyClaimsItsNameAndEnds(t *testing.T) {
 	if want := "[+]sources ok\n[+]nats ok\n"; ready != want {
 		t.Errorf("checks: got %q, want %q", ready, want)
 	}
-	connection, err := events.Connect(t.Context(), events.ConnectOptions{URL: url, Cluster: "west"})
+	connection, err := bus.Connect(t.Context(), bus.ConnectOptions{URL: url, Cluster: "west"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer connection.Close()
-	bus, err := events.Open(t.Context(), connection, "west", nil)
+	b, err := bus.Open(t.Context(), connection, "west", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	check := func() error { return bus.CheckClaim(t.Context(), "uid-of-another-cluster", "") }
-	if err := natstest.Answered(t, check); !errors.Is(err, events.ErrClaimed) {
+	check := func() error { return b.CheckClaim(t.Context(), "uid-of-another-cluster", "") }
+	if err := natstest.Answered(t, check); !errors.Is(err, bus.ErrClaimed) {
 		t.Errorf("the name of the cluster: got %v, want it claimed", err)
 	}
 	stop()

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
@@ -50,7 +51,7 @@ func TestTheExampleReadsWhatThePublisherWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bus, err := events.Open(t.Context(), connection, "prod-eu", nil)
+	b, err := bus.Open(t.Context(), connection, "prod-eu", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestTheExampleReadsWhatThePublisherWrites(t *testing.T) {
 			_, err := js.Publish(t.Context(), "keyturn.history.v1.prod-eu.rollout.shop.rubbish", []byte("rubbish"))
 			return err
 		})
-		natstest.Publish(t, func() error { return errors.Join(bus.PublishOutcomes(t.Context(), step.publish)...) })
+		natstest.Publish(t, func() error { return errors.Join(b.PublishOutcomes(t.Context(), step.publish)...) })
 		out := &lines{wrote: make(chan struct{}), want: 1}
 		ctx, stop := context.WithTimeout(t.Context(), testkit.Patience)
 		ended := make(chan error, 1)

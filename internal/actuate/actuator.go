@@ -13,8 +13,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/keyturn/keyturn/internal/election"
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
@@ -81,17 +80,17 @@ func (a *Actuator) Ready() error { return a.inventory.Ready() }
 
 // Run acts on the events of the bus while this actuator is the leader, until the context is done, and waits for its patches. Call it once. Its error
 // says that the stream does not receive the events that StoresFrom asks for.
-func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
-	if err := bus.Carries(a.options.StoresFrom); err != nil {
+func (a *Actuator) Run(ctx context.Context, b *bus.Bus) error {
+	if err := b.Carries(a.options.StoresFrom); err != nil {
 		return fmt.Errorf("following the secrets of other clusters' stores: %w", err)
 	}
-	a.bus = bus
+	a.bus = b
 	var running sync.WaitGroup
 	defer running.Wait()
 	reflecting, stop := context.WithCancel(ctx)
 	defer stop()
 	running.Go(func() { a.inventory.Run(reflecting) })
-	running.Go(func() { events.NewFollower(bus, a.options.StoresFrom, a.state).Run(reflecting) })
+	running.Go(func() { bus.NewFollower(b, a.options.StoresFrom, a.state).Run(reflecting) })
 	if a.syncWatch != nil {
 		running.Go(func() { a.syncWatch.Run(reflecting) })
 	}
@@ -105,7 +104,7 @@ func (a *Actuator) Run(ctx context.Context, bus *events.Bus) error {
 		return nil
 	}
 	running.Go(func() { a.reportConfinement(ctx) })
-	e := election.Election{
+	e := kube.Election{
 		Client: a.options.Client, Namespace: a.options.LeaseNamespace, Name: a.options.LeaseName, Identity: a.options.Identity,
 		Unfit: a.options.Unfit, Log: a.log,
 	}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 )
@@ -105,7 +104,7 @@ func (d *dispatcher) reloaded(ctx context.Context, result patchResult) {
 
 // again holds the changes of a patch for another decision, and returns a logger for that.
 func (d *dispatcher) again(r *task, err error) *slog.Logger {
-	return d.postpone(r, backoff.Nth(kube.PatchBackoff(), r.attempts+1), err)
+	return d.postpone(r, kube.NthDelay(kube.PatchBackoff(), r.attempts+1), err)
 }
 
 func (d *dispatcher) postpone(r *task, delay time.Duration, err error) *slog.Logger {
@@ -127,7 +126,7 @@ func (d *dispatcher) denied(ctx context.Context, r *task, err error) {
 	p.deniedAs = r.workload
 	isTold := d.denials.isTold(r)
 	p.refused = isTold || p.denials >= kube.MaxDenials
-	log := d.postpone(r, backoff.Nth(kube.DenialBackoff(longest), p.denials), err)
+	log := d.postpone(r, kube.NthDelay(kube.DenialBackoff(longest), p.denials), err)
 	switch rollCtx := r.context(ctx); {
 	case rolls && p.refused && !isTold:
 		log.ErrorContext(rollCtx, "patch denied; retrying until it is accepted")

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -33,7 +32,7 @@ func (o *rollouts) lastOutcomes(ctx context.Context) (map[workload.Key]events.Ou
 		}
 		delay := delays.Step()
 		o.log.WarnContext(ctx, "last outcomes not readable; reading them again", "retry_in", delay, "err", err)
-		if !backoff.Sleep(ctx, delay) {
+		if !kube.Sleep(ctx, delay) {
 			return nil, false
 		}
 	}

@@ -7,11 +7,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
-	"github.com/keyturn/keyturn/internal/window"
+	"github.com/keyturn/keyturn/internal/reloader"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -49,7 +48,7 @@ func (o *Options) AddDecisionFlags(flags *pflag.FlagSet) {
 		"`namespaces` to ignore, separated by commas; cannot be combined with --namespaces")
 	flags.BoolVar(&o.RollAll, "roll-all", o.RollAll, "also roll workloads without an annotation, for everything that their pod spec references")
 	flags.BoolVar(&o.Reloader, "reloader", o.Reloader, "behave like Stakater's Reloader where the two differ, for a migration")
-	annotations.AddFlag(flags, &o.ReloaderAnnotations)
+	reloader.AddFlag(flags, &o.ReloaderAnnotations)
 	flags.StringVar(&o.StoreAccess, "store-access", o.StoreAccess,
 		"YAML `file` that says which secrets in stores namespaces may name in keyturn.dev/roll-on; empty allows only those that pods "+
 			"are seen to read")
@@ -59,7 +58,7 @@ func (o *Options) AddDecisionFlags(flags *pflag.FlagSet) {
 		"`which` workloads roll when a source is created: auto, those whose pods started without it; always, all that want it; never, none")
 	flags.BoolVar(&o.RollOnDelete, "roll-on-delete", o.RollOnDelete, "roll workloads that can start without a source when it is deleted")
 	flags.StringVar(&o.Window, "window", o.Window, "`windows` in which workloads may be rolled, unless they have "+workload.AnnotationWindow+
-		", in the form "+window.Form+"; empty means at any time")
+		", in the form "+workload.WindowForm+"; empty means at any time")
 	flags.DurationVar(&o.MinInterval, "min-interval", o.MinInterval,
 		"shortest time between two rolls of one workload, unless it has "+workload.AnnotationMinInterval+"; 0 means none")
 	flags.IntVar(&o.MaxRollsPerHour, "max-rolls-per-hour", o.MaxRollsPerHour,

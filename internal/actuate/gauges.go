@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/keyturn/keyturn/internal/plan"
-	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+	"github.com/keyturn/keyturn/internal/telemetry"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -29,8 +29,8 @@ type gauges struct {
 	reverted  metric.Int64ObservableGauge
 }
 
-func (g *gauges) instruments() []instrument.Instrument {
-	return []instrument.Instrument{
+func (g *gauges) instruments() []telemetry.Instrument {
+	return []telemetry.Instrument{
 		{Gauge: &g.leader, Name: "keyturn.leader", Unit: "{leader}", About: "1 if this actuator is the leader, 0 if it is on standby."},
 		{
 			Gauge: &g.dryRun, Name: "keyturn.dry.run", Unit: "{actuator}",

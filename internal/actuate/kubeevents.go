@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 
-	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
 	"github.com/keyturn/keyturn/internal/forcesync"
@@ -93,7 +92,7 @@ func (k *kubeEvents) awaitPause(ctx context.Context, came time.Time) {
 		if wait <= 0 {
 			return
 		}
-		backoff.Sleep(ctx, wait)
+		kube.Sleep(ctx, wait)
 	}
 }
 

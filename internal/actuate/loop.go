@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/inventory"
@@ -157,7 +158,7 @@ func (l *loop) drain(ctx context.Context) {
 type surroundings struct {
 	options   Options
 	kinds     workload.Kinds
-	bus       *events.Bus
+	bus       *bus.Bus
 	log       *slog.Logger
 	metrics   *metrics
 	inventory *inventory.Inventory

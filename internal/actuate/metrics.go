@@ -12,7 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
-	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+	"github.com/keyturn/keyturn/internal/telemetry"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -40,9 +40,9 @@ type metrics struct {
 	reloader *reloaderMetrics
 }
 
-func (m *metrics) instruments() []instrument.Instrument {
-	latency := instrument.Latency()
-	return append([]instrument.Instrument{
+func (m *metrics) instruments() []telemetry.Instrument {
+	latency := telemetry.Latency()
+	return append([]telemetry.Instrument{
 		{
 			Counter: &m.decisions, Name: "keyturn.decisions", Unit: "{decision}", Labels: []string{"reason"},
 			About: "Decisions about what a change means to a workload.",
@@ -108,11 +108,11 @@ func (m *metrics) instruments() []instrument.Instrument {
 }
 
 // Instruments lists the instruments of the actuator. ReloaderInstruments lists those of Reloader, which are off by default.
-func Instruments() []instrument.Instrument { return new(metrics).instruments() }
+func Instruments() []telemetry.Instrument { return new(metrics).instruments() }
 
 func newMetrics(options Options, kinds workload.Kinds) (*metrics, error) {
 	m := new(metrics)
-	if err := instrument.Make(options.Meter, m.instruments()); err != nil {
+	if err := telemetry.MakeInstruments(options.Meter, m.instruments()); err != nil {
 		return nil, err
 	}
 	for _, kind := range kinds {

@@ -13,12 +13,11 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/keyturn/keyturn/internal/annotations"
-	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/health"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/inplace"
 	"github.com/keyturn/keyturn/internal/plan"
-	"github.com/keyturn/keyturn/internal/window"
+	"github.com/keyturn/keyturn/internal/reloader"
+	"github.com/keyturn/keyturn/internal/telemetry"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -116,9 +115,9 @@ type Options struct {
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// Progress is the progress of the loop, for the liveness probe. Nil means none.
-	Progress *health.Progress
+	Progress *telemetry.Progress
 	// WhileLeading runs whenever this actuator leads, and must return soon after its context is done. Nil means nothing.
-	WhileLeading func(ctx context.Context, bus *events.Bus)
+	WhileLeading func(ctx context.Context, b *bus.Bus)
 	// Unfit returns why this actuator must not lead now, nil if it may. A leader that becomes unfit gives up the Lease. Default nil always.
 	Unfit func() error
 }
@@ -170,11 +169,11 @@ func (o *Options) Kinds() (workload.Kinds, error) {
 
 // Reading returns how workloads are read. Pass it the result of Kinds. Its error has a line for each problem.
 func (o *Options) Reading(kinds workload.Kinds) (workload.Reading, error) {
-	keys, keysErr := annotations.Parse(o.ReloaderAnnotations)
+	keys, keysErr := reloader.Parse(o.ReloaderAnnotations)
 	stores, storesErr := workload.ReadStoreAccess(o.StoreAccess)
-	windows, windowErr := window.Windows{}, error(nil)
+	windows, windowErr := workload.Windows{}, error(nil)
 	if o.Window != "" {
-		if windows, windowErr = window.Parse(o.Window); windowErr != nil {
+		if windows, windowErr = workload.ParseWindows(o.Window); windowErr != nil {
 			windowErr = fmt.Errorf("--window: %w", windowErr)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/order"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -20,8 +19,8 @@ const (
 // before another that the same change concerns. A snapshot counts until something in the namespace changes.
 type orders struct {
 	*term
-	byNamespace map[string]*order.Order
-	members     map[workload.Key]*order.Member
+	byNamespace map[string]*plan.Order
+	members     map[workload.Key]*plan.Member
 	taken       time.Time
 	// moved has the namespaces that have changed since those that wait for others there were last looked at, and looked is when that was.
 	moved  map[string]struct{}
@@ -30,7 +29,7 @@ type orders struct {
 
 func newOrders(t *term) *orders {
 	return &orders{
-		term: t, byNamespace: make(map[string]*order.Order), members: make(map[workload.Key]*order.Member), moved: make(map[string]struct{}),
+		term: t, byNamespace: make(map[string]*plan.Order), members: make(map[workload.Key]*plan.Member), moved: make(map[string]struct{}),
 		looked: make(map[string]time.Time),
 	}
 }
@@ -106,7 +105,7 @@ func (o *orders) isTrying(w *workload.Workload, r *rollout) bool {
 	return of.IsAwaited(o.member(w), w.Recorded(), missing)
 }
 
-func (o *orders) of(namespace string) *order.Order {
+func (o *orders) of(namespace string) *plan.Order {
 	if now := o.now(); now.Sub(o.taken) >= snapshotAge {
 		o.taken = now
 		clear(o.byNamespace)
@@ -116,9 +115,9 @@ func (o *orders) of(namespace string) *order.Order {
 	if of := o.byNamespace[namespace]; of != nil {
 		return of
 	}
-	of := &order.Order{Always: o.options.Canary}
-	of.Readers = func(source events.Source) []*order.Member {
-		var readers []*order.Member
+	of := &plan.Order{Always: o.options.Canary}
+	of.Readers = func(source events.Source) []*plan.Member {
+		var readers []*plan.Member
 		for _, w := range o.index.Dependents(source) {
 			if w.ID.Namespace == namespace {
 				readers = append(readers, o.member(w))
@@ -135,7 +134,7 @@ func (o *orders) of(namespace string) *order.Order {
 	return of
 }
 
-func (o *orders) member(w *workload.Workload) *order.Member {
+func (o *orders) member(w *workload.Workload) *plan.Member {
 	m := o.members[w.Key()]
 	if m == nil {
 		m = o.read(w)
@@ -145,10 +144,10 @@ func (o *orders) member(w *workload.Workload) *order.Member {
 }
 
 // read looks at what the others need to know of a workload.
-func (o *orders) read(w *workload.Workload) *order.Member {
+func (o *orders) read(w *workload.Workload) *plan.Member {
 	key := w.Key()
 	isWaiting := w.Unserved || w.Progress.Waits(o.now())
-	m := &order.Member{
+	m := &plan.Member{
 		Key: key, Wave: w.Wave, Pods: w.Progress.Pods, Tries: w.Tries(), IsReady: w.Progress.State == workload.Complete && !w.Unserved,
 		FailsBefore: w.FailsBefore(), HasFailed: o.peers.has(key), Suspects: o.peers.suspects(key),
 	}

@@ -8,9 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 const (
@@ -83,7 +83,7 @@ func (o *outbox) publish(ctx context.Context, outcomes []events.Outcome) {
 		if outcomes = o.try(ctx, outcomes); len(outcomes) == 0 {
 			return
 		}
-		backoff.Sleep(ctx, publishRetry)
+		kube.Sleep(ctx, publishRetry)
 	}
 	o.giveUp(ctx, outcomes)
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	k8stesting "k8s.io/client-go/testing"
 
-	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/health"
+	"github.com/keyturn/keyturn/internal/bus"
+	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
 // startAs starts an actuator that has this name in the Lease.
@@ -35,7 +35,7 @@ func TestAnActuatorLeadsOnlyWhileItIsFit(t *testing.T) {
 				}
 				return nil
 			}
-			s.options.WhileLeading = func(ctx context.Context, _ *events.Bus) {
+			s.options.WhileLeading = func(ctx context.Context, _ *bus.Bus) {
 				if leads[1-i].Load() {
 					s.Error("both lead")
 				}
@@ -72,7 +72,7 @@ func TestAnActuatorLeadsOnlyWhileItIsFit(t *testing.T) {
 func TestALeaderThatCannotRenewTheLeaseStopsBeforeAnotherMayLead(t *testing.T) {
 	play(t, func(s *scene) {
 		held := make(chan string, 1)
-		s.options.WhileLeading = func(ctx context.Context, _ *events.Bus) {
+		s.options.WhileLeading = func(ctx context.Context, _ *bus.Bus) {
 			<-ctx.Done()
 			held <- s.holder()
 		}
@@ -140,8 +140,8 @@ func TestANewLeaderReadsTheLastOutcomesWhenTheStreamAnswers(t *testing.T) {
 func TestWhatRunsWhileLeadingEndsBeforeAnotherCanLead(t *testing.T) {
 	play(t, func(s *scene) {
 		began, ended := make(chan string, 1), make(chan string, 1)
-		s.options.WhileLeading = func(ctx context.Context, bus *events.Bus) {
-			began <- bus.Cluster()
+		s.options.WhileLeading = func(ctx context.Context, b *bus.Bus) {
+			began <- b.Cluster()
 			<-ctx.Done()
 			<-time.After(20 * time.Second) // It takes longer than the Lease lasts.
 			ended <- s.holder()
@@ -184,7 +184,7 @@ func TestTheProbeSeesTheLoopHang(t *testing.T) {
 			}
 			return time.Now()
 		}
-		s.options.Progress = health.NewProgress(time.Now, time.Minute)
+		s.options.Progress = telemetry.NewProgress(time.Now, time.Minute)
 		s.workload("web", auto, reads("secret/db"))
 		s.observe("secret/db")
 		s.startFor(10 * time.Minute)

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
@@ -112,7 +113,7 @@ func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
 		s.workload("web", on("openbao:secret/shop/db"))
 		s.workload("other", on("secret/db"), reads("secret/db"))
 		s.observe("secret/db")
-		hub, err := events.Open(s.Context(), s.nc, "hub", nil)
+		hub, err := bus.Open(s.Context(), s.nc, "hub", nil)
 		if err != nil {
 			s.Fatal(err)
 		}

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/fair"
 	"github.com/keyturn/keyturn/internal/inplace"
 	"github.com/keyturn/keyturn/internal/kube"
@@ -199,7 +198,7 @@ func (p *patcher) unroll(ctx context.Context, r *task, after *workload.Workload,
 			p.index.Answer(after, false)
 			return stripped
 		}
-		if !backoff.Sleep(ctx, delays.Step()) {
+		if !kube.Sleep(ctx, delays.Step()) {
 			p.index.Answer(after, false)
 			return errors.Join(stripped, fmt.Errorf("correcting the record of %s in namespace %s: %w", id, id.Namespace, err))
 		}

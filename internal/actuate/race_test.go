@@ -25,6 +25,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -132,7 +133,7 @@ func TestActuatorsThatTakeTurnsHaveNoDataRace(t *testing.T) {
 	server, log := newRacedServer(t, namespaces...), &testkit.Log{}
 	buses := natstest.Buses(t, "demo", "demo", "demo")
 	var readers []*sdkmetric.ManualReader
-	start := func(identity string, bus *events.Bus) (stop func()) {
+	start := func(identity string, b *bus.Bus) (stop func()) {
 		t.Helper()
 		reader, options := sdkmetric.NewManualReader(), actuate.DefaultOptions()
 		readers = append(readers, reader)
@@ -144,7 +145,7 @@ func TestActuatorsThatTakeTurnsHaveNoDataRace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return testkit.Run(t, "actuator "+identity, func(ctx context.Context) error { return a.Run(ctx, bus) })
+		return testkit.Run(t, "actuator "+identity, func(ctx context.Context) error { return a.Run(ctx, b) })
 	}
 	last := make(map[string]uint64)
 	printOf := func(i int) string { return fmt.Sprintf("k0a1b2c3d:%032x", i) }

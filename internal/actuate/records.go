@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/keyturn/keyturn/internal/backoff"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -223,6 +223,6 @@ func (n *notes) noted(ctx context.Context, result patchResult, recorded map[*tak
 		n.hasOwed = true
 	default:
 		p.unnoted++
-		p.noteRetry = n.now().Add(backoff.Nth(recordBackoff(), p.unnoted))
+		p.noteRetry = n.now().Add(kube.NthDelay(recordBackoff(), p.unnoted))
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
-	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+	"github.com/keyturn/keyturn/internal/telemetry"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -24,8 +24,8 @@ type reloaderMetrics struct {
 	actions     metric.Int64Counter
 }
 
-func (m *reloaderMetrics) instruments() []instrument.Instrument {
-	return []instrument.Instrument{
+func (m *reloaderMetrics) instruments() []telemetry.Instrument {
+	return []telemetry.Instrument{
 		{
 			Counter: &m.reloads, Name: "reloader.reload.executed", Labels: []string{"success"},
 			About: "Patches that rolled a workload, and those that failed.",
@@ -40,11 +40,11 @@ func (m *reloaderMetrics) instruments() []instrument.Instrument {
 }
 
 // ReloaderInstruments lists the instruments of --reloader-metrics.
-func ReloaderInstruments() []instrument.Instrument { return new(reloaderMetrics).instruments() }
+func ReloaderInstruments() []telemetry.Instrument { return new(reloaderMetrics).instruments() }
 
 func newReloaderMetrics(meter metric.Meter, kinds workload.Kinds) (*reloaderMetrics, error) {
 	m := &reloaderMetrics{kinds: kinds}
-	if err := instrument.Make(meter, m.instruments()); err != nil {
+	if err := telemetry.MakeInstruments(meter, m.instruments()); err != nil {
 		return nil, err
 	}
 	// As in Reloader, both exist from the start, so that a rate has a first value.

@@ -7,7 +7,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -60,7 +59,7 @@ func (n *notes) correct(ctx context.Context, key workload.Key, c *correction) {
 			return
 		}
 		c.failures++
-		c.due = n.now().Add(backoff.Nth(kube.DenialBackoff(maxDenied), c.failures)) // By then, there may be nothing to correct any more.
+		c.due = n.now().Add(kube.NthDelay(kube.DenialBackoff(maxDenied), c.failures)) // By then, there may be nothing to correct any more.
 	}
 	write := workload.Write{Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes)}
 	if !n.send(ctx, w, "that a roll was reverted", write, task{attempts: c.failures, span: c.span, finish: finish}) {

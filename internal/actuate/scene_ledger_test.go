@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
@@ -81,7 +82,7 @@ func underAnotherKey(change *events.Change) {
 // rotateInStore publishes a new version of a secret in a store, "secret/shop/db", as the watcher of a cluster does.
 func (s *scene) rotateInStore(cluster, path string, version int64) {
 	s.Helper()
-	bus, err := events.Open(s.Context(), s.nc, cluster, nil)
+	b, err := bus.Open(s.Context(), s.nc, cluster, nil)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func (s *scene) rotateInStore(cluster, path string, version int64) {
 	}
 	change.ChangedAt = change.ResourceVersion
 	_, change.Fingerprint = fingerprints(map[string]string{"version": revision})
-	publishOn(s.T, bus, change)
+	publishOn(s.T, b, change)
 }
 
 // jetStream returns the interface of the streams.
@@ -128,5 +129,5 @@ func (s *scene) remakeStream() {
 	s.Helper()
 	js := s.jetStream()
 	natstest.Publish(s.T, func() error { return js.DeleteStream(s.Context(), events.StreamChanges) })
-	natstest.Publish(s.T, func() error { return events.Declare(s.Context(), js, 1) })
+	natstest.Publish(s.T, func() error { return bus.Declare(s.Context(), js, 1) })
 }

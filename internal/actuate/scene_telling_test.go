@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	k8stesting "k8s.io/client-go/testing"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -135,7 +136,7 @@ func (s *scene) logText() string {
 func (s *scene) outcomesSoFar() []events.Outcome {
 	s.Helper()
 	var all []events.Outcome
-	err := s.bus.History(s.Context(), events.HistoryQuery{Kind: events.KindRollout}, func(stored events.Stored) error {
+	err := s.bus.History(s.Context(), bus.HistoryQuery{Kind: events.KindRollout}, func(stored events.Stored) error {
 		outcome, err := stored.Outcome()
 		all = append(all, outcome)
 		return err

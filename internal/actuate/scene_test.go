@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
@@ -37,7 +38,7 @@ type scene struct {
 	*cluster
 	*watcher
 	nats *natstest.BubbleServer
-	bus  *events.Bus
+	bus  *bus.Bus
 	nc   *nats.Conn
 	// options are those of the next actuator.
 	options actuate.Options
@@ -58,12 +59,12 @@ func play(t *testing.T, story func(s *scene)) {
 	natstest.InBubble(t, func(t *testing.T, server *natstest.BubbleServer) {
 		s := &scene{T: t, cluster: newCluster(t), nats: server, nc: server.Connect()}
 		defer s.end()
-		bus, err := events.Open(t.Context(), s.nc, "demo", nil)
+		stream, err := bus.Open(t.Context(), s.nc, "demo", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.bus = bus
-		s.watcher = newWatcher(t, s.cluster, bus)
+		s.bus = stream
+		s.watcher = newWatcher(t, s.cluster, stream)
 		s.options = actuate.DefaultOptions()
 		s.options.Cluster, s.options.LeaderElect = "demo", false
 		s.options.StoreAccess = "testdata/every-store.yaml"
@@ -123,13 +124,13 @@ func (s *scene) startAfter(prepare func(*fake.Clientset)) *running {
 		s.Fatal(err)
 	}
 	nc := s.nats.Connect()
-	bus, err := events.Open(s.Context(), nc, "demo", nil)
+	stream, err := bus.Open(s.Context(), nc, "demo", nil)
 	if err != nil {
 		s.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(s.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx, bus) }()
+	go func() { ended <- a.Run(ctx, stream) }()
 	stop := sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -212,7 +213,7 @@ func firstWord(text string) string {
 func (s *scene) told() []string {
 	s.Helper()
 	var told []string
-	err := s.bus.History(s.Context(), events.HistoryQuery{Kind: events.KindRollout}, func(stored events.Stored) error {
+	err := s.bus.History(s.Context(), bus.HistoryQuery{Kind: events.KindRollout}, func(stored events.Stored) error {
 		outcome, err := stored.Outcome()
 		if err == nil && stored.Seq > s.read {
 			s.read = stored.Seq

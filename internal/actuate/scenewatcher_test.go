@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
@@ -21,7 +22,7 @@ import (
 type watcher struct {
 	t       *testing.T
 	cluster *cluster
-	bus     *events.Bus
+	bus     *bus.Bus
 	sources map[string]*source
 	// objects counts the objects that were made, for their UIDs.
 	objects int
@@ -34,8 +35,8 @@ type source struct {
 	published events.Change
 }
 
-func newWatcher(t *testing.T, c *cluster, bus *events.Bus) *watcher {
-	return &watcher{t: t, cluster: c, bus: bus, sources: make(map[string]*source)}
+func newWatcher(t *testing.T, c *cluster, b *bus.Bus) *watcher {
+	return &watcher{t: t, cluster: c, bus: b, sources: make(map[string]*source)}
 }
 
 // firstContent is what sources have that are observed.
@@ -212,18 +213,18 @@ func (w *watcher) send(change events.Change) {
 }
 
 // publishOn publishes an event on the bus of its cluster, after the last one that the stream has of its source.
-func publishOn(t *testing.T, bus *events.Bus, change events.Change) {
+func publishOn(t *testing.T, b *bus.Bus, change events.Change) {
 	t.Helper()
 	var last events.Stored
 	natstest.Publish(t, func() (err error) {
-		last, err = bus.Last(t.Context(), events.Subject(change.Cluster, change.Source))
+		last, err = b.Last(t.Context(), events.Subject(change.Cluster, change.Source))
 		if errors.Is(err, events.ErrNotFound) {
 			return nil
 		}
 		return err
 	})
 	natstest.Publish(t, func() error {
-		_, err := bus.PublishChange(t.Context(), change, last.Seq)
+		_, err := b.PublishChange(t.Context(), change, last.Seq)
 		return err
 	})
 }

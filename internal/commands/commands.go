@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/inspect"
+	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
 // Clusters returns the command that lists the clusters in a stream.
@@ -86,12 +86,12 @@ func DeadLetters(program *Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			bus, disconnect, err := streams.OpenBus(cmd.Context())
+			b, disconnect, err := streams.OpenBus(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer disconnect()
-			return inspect.DeadLetters(cmd.Context(), bus, limit, view, cmd.OutOrStdout())
+			return inspect.DeadLetters(cmd.Context(), b, limit, view, cmd.OutOrStdout())
 		},
 	}
 	AddOutput(cmd, &view.Format, "")
@@ -110,7 +110,7 @@ func Ready() *cobra.Command {
 		RunE: func(cmd *cobra.Command, hosts []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 			defer cancel()
-			return health.Await(ctx, time.Second, hosts...)
+			return telemetry.Await(ctx, time.Second, hosts...)
 		},
 	}
 	cmd.Flags().DurationVar(&patience, "wait", patience, "How long to wait. The error then says what is not ready, and why.")

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/keyturn/keyturn/internal/telemetry"
+	"github.com/keyturn/keyturn/internal/program"
 )
 
 // testFlags is one flag of each kind that a program is likely to have.
@@ -118,7 +118,7 @@ func TestEnvironmentMirrorsFlags(t *testing.T) {
 func TestEnvironmentReachesPersistentFlagsFromASubCommand(t *testing.T) {
 	t.Setenv("KEYTURN_LOG_LEVEL", "debug")
 	t.Setenv("KEYTURN_LIMIT", "7")
-	opts := telemetry.DefaultLogOptions()
+	opts := program.DefaultLogOptions()
 	var limit int
 	root := &cobra.Command{Use: "keyturn", PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 		return Environment(cmd.Flags())

@@ -8,14 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
 // History returns the command that lists changes and their outcomes.
 func History(program *Program) *cobra.Command {
 	options := inspect.HistoryOptions{View: inspect.View{Narrow: program.Narrow}}
-	cmd := OfHistory(program, &options, func(ctx context.Context, history *inspect.History, reader *events.Reader, out io.Writer) error {
+	cmd := OfHistory(program, &options, func(ctx context.Context, history *inspect.History, reader *bus.Reader, out io.Writer) error {
 		return history.Write(ctx, reader, out)
 	})
 	cmd.Use, cmd.Short = "history", "List changes and their outcomes."
@@ -30,7 +30,7 @@ func History(program *Program) *cobra.Command {
 
 // OfHistory returns a command that shows the history that its flags select. The flags set the options.
 func OfHistory(
-	program *Program, options *inspect.HistoryOptions, show func(context.Context, *inspect.History, *events.Reader, io.Writer) error,
+	program *Program, options *inspect.HistoryOptions, show func(context.Context, *inspect.History, *bus.Reader, io.Writer) error,
 ) *cobra.Command {
 	r := reading{program: program}
 	cmd := &cobra.Command{

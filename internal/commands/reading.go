@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -65,7 +66,7 @@ func (r *reading) streams(ctx context.Context) (inspect.Streams, error) {
 }
 
 // open connects to the streams to read, and returns the name of the cluster. The returned function disconnects.
-func (r *reading) open(ctx context.Context) (reader *events.Reader, cluster string, disconnect func(), err error) {
+func (r *reading) open(ctx context.Context) (reader *bus.Reader, cluster string, disconnect func(), err error) {
 	streams, err := r.streams(ctx)
 	if err != nil {
 		return nil, "", nil, err

@@ -13,18 +13,18 @@ import (
 func attributesFrom(fields map[string]string) (*event.EventContextV1, error) {
 	switch version, ok := fields["specversion"]; {
 	case !ok:
-		return nil, rejectf(ReasonMalformed, "no attribute specversion: not a CloudEvent in binary mode")
+		return nil, Rejectf(ReasonMalformed, "no attribute specversion: not a CloudEvent in binary mode")
 	case version != event.CloudEventsVersionV1:
-		return nil, rejectf(ReasonUnknownVersion, "attribute specversion is not %s", event.CloudEventsVersionV1)
+		return nil, Rejectf(ReasonUnknownVersion, "attribute specversion is not %s", event.CloudEventsVersionV1)
 	}
 	attributes := &event.EventContextV1{}
 	for name, text := range fields {
 		if err := setAttribute(attributes, name, text); err != nil {
-			return nil, rejectf(ReasonMalformed, "attribute %s: %w", name, err)
+			return nil, Rejectf(ReasonMalformed, "attribute %s: %w", name, err)
 		}
 	}
 	if attributes.ID == "" || attributes.Type == "" || attributes.Source.String() == "" {
-		return nil, rejectf(ReasonMalformed, "the attribute id, type or source is missing")
+		return nil, Rejectf(ReasonMalformed, "the attribute id, type or source is missing")
 	}
 	return attributes, nil
 }

@@ -17,7 +17,7 @@ func (c Change) Event() (event.Event, error) {
 func ParseChange(e event.Event) (Change, error) {
 	return decode(e, watcher, func(c *Change, v envelope) error {
 		if !v.kind.isSource() {
-			return rejectf(ReasonUnknownType, "the event is of kind %s, want a change", v.kind)
+			return Rejectf(ReasonUnknownType, "the event is of kind %s, want a change", v.kind)
 		}
 		c.Cluster, c.Verb, c.Time, c.Trace, c.UID = v.cluster, v.verb, v.time, v.trace, v.uid
 		c.Source = Source{Kind: v.kind, Namespace: v.extensions[extNamespace], Name: v.extensions[extName]}

@@ -27,7 +27,7 @@ func TestChangeSurvivesTheWire(t *testing.T) {
 func TestWhatIsNotKnownOfAChangeIsPassedOver(t *testing.T) {
 	want := change()
 	sent := mustEvent(t, want.Event)
-	header, err := headerOf(sent)
+	header, err := HeaderOf(sent)
 	must(t, err)
 	header["ce-region"] = []string{"eu"}
 	e, err := FromMsg(want.Subject(), header, []byte(strings.Replace(string(sent.Data()), "{", `{"rotation":{"policy":"monthly"},`, 1)))
@@ -171,7 +171,7 @@ func TestTheLargestChangeFits(t *testing.T) {
 		c.Keys[name] = Key{Fingerprint: sum("1"), ChangedAt: "18446744073709551615"}
 		c.Changed = append(c.Changed, name)
 	}
-	if _, err := headerOf(mustEvent(t, c.Event)); err != nil {
+	if _, err := HeaderOf(mustEvent(t, c.Event)); err != nil {
 		t.Error(err)
 	}
 }

@@ -22,11 +22,11 @@ type Claim struct {
 }
 
 // claimName is the name token of the subject. It is fixed, because a cluster has one claim.
-const claimName = "identity"
+const ClaimName = "identity"
 
 // ClaimSubject returns the subject of the claim of a cluster: keyturn.v1.<cluster>.cluster._.identity.
 func ClaimSubject(cluster string) string {
-	return Address{Cluster: cluster, Kind: KindCluster, Name: claimName}.Subject()
+	return Address{Cluster: cluster, Kind: KindCluster, Name: ClaimName}.Subject()
 }
 
 func (c Claim) Subject() string { return ClaimSubject(c.Cluster) }
@@ -44,7 +44,7 @@ func (c Claim) Event() (event.Event, error) { return encode(c) }
 func parseClaim(e event.Event) (Claim, error) {
 	return decode(e, watcher, func(c *Claim, v envelope) error {
 		if v.kind != KindCluster || v.verb != VerbClaimed {
-			return rejectf(ReasonUnknownType, "the event is of kind %s, want a claim", v.kind)
+			return Rejectf(ReasonUnknownType, "the event is of kind %s, want a claim", v.kind)
 		}
 		c.Cluster, c.UID, c.Time = v.cluster, v.uid, v.time
 		return nil
@@ -67,7 +67,7 @@ func (c Claim) validate() error {
 
 // predecessor returns the UID of the cluster that had the name before the cluster with the given UID, where c is the current claim. A new stream
 // has no claim. Then predecessor returns replaces, unless that is the cluster's own UID, as if all clusters were configured with it.
-func (c Claim) predecessor(uid, replaces string) string {
+func (c Claim) Predecessor(uid, replaces string) string {
 	switch {
 	case c.UID == uid:
 		return c.Replaces
@@ -87,9 +87,9 @@ type Watched struct {
 }
 
 // watchedPrefix begins the name token of the subject. A digest of the scope follows, because a cluster may have watchers with different scopes.
-const watchedPrefix = "watched-"
+const WatchedPrefix = "watched-"
 
-func (w Watched) name() string { return watchedPrefix + w.digest() }
+func (w Watched) name() string { return WatchedPrefix + w.digest() }
 
 // subject returns keyturn.v1.<cluster>.cluster._.watched-<digest of the scope>.
 func (w Watched) Subject() string {
@@ -106,13 +106,13 @@ func (w Watched) envelope() envelope {
 	}
 }
 
-func parseWatched(e event.Event) (Watched, error) {
+func ParseWatched(e event.Event) (Watched, error) {
 	return decode(e, watcher, func(w *Watched, v envelope) error {
 		if v.kind != KindCluster || v.verb != VerbWatched {
-			return rejectf(ReasonUnknownType, "the event does not say what is watched")
+			return Rejectf(ReasonUnknownType, "the event does not say what is watched")
 		}
 		if w.Cluster, w.Time = v.cluster, v.time; v.uid != w.name() {
-			return rejectf(ReasonMalformed, "the partitionkey does not match the scope")
+			return Rejectf(ReasonMalformed, "the partitionkey does not match the scope")
 		}
 		return nil
 	})

@@ -16,16 +16,16 @@ const (
 )
 
 const (
-	attributePrefix = "ce-"
+	AttributePrefix = "ce-"
 	contentType     = "content-type"
 	jsonContentType = "application/json"
 )
 
 // headerOf returns the header of a CloudEvent in the binary mode of the NATS binding: each attribute is a key ce-<name>, in lower case, with a
 // percent-encoded value. The payload of the message is the data. It returns a RejectError for an event that violates the specification or the limits.
-func headerOf(e event.Event) (map[string][]string, error) {
+func HeaderOf(e event.Event) (map[string][]string, error) {
 	if e.Context == nil || e.SpecVersion() != event.CloudEventsVersionV1 {
-		return nil, rejectf(ReasonUnknownVersion, "want CloudEvents %s", event.CloudEventsVersionV1)
+		return nil, Rejectf(ReasonUnknownVersion, "want CloudEvents %s", event.CloudEventsVersionV1)
 	}
 	fields, err := fieldsOf(e.Context.AsV1())
 	if err != nil {
@@ -35,7 +35,7 @@ func headerOf(e event.Event) (map[string][]string, error) {
 	for i, f := range fields {
 		// Check what the decoder checks: an attribute that cannot be read must not be written.
 		if err := setAttribute(nil, f.name, f.text); err != nil {
-			return nil, rejectf(ReasonMalformed, "attribute %s: %w", f.name, err)
+			return nil, Rejectf(ReasonMalformed, "attribute %s: %w", f.name, err)
 		}
 		values[i] = percentEncode(f.text)
 		header[attributeKey(f.name)] = values[i : i+1 : i+1]
@@ -47,19 +47,19 @@ func attributeKey(name string) string {
 	if key, ok := attributeKeys[name]; ok {
 		return key
 	}
-	return attributePrefix + name
+	return AttributePrefix + name
 }
 
 // attributeKeys maps the names of the attributes of our own events to their header keys, to save concatenating them for each event.
 var attributeKeys = keysOf(
 	"specversion", "id", "source", "type", "subject", "datacontenttype", "time", extCluster, extKind, extNamespace, extName,
-	extResourceVersion, extFingerprint, extPartitionKey, extCausationID, extWorkloadKind, traceparentKey, tracestateKey,
+	extResourceVersion, extFingerprint, extPartitionKey, extCausationID, extWorkloadKind, TraceparentKey, TracestateKey,
 )
 
 func keysOf(names ...string) map[string]string {
 	keys := make(map[string]string, len(names))
 	for _, name := range names {
-		keys[name] = attributePrefix + name
+		keys[name] = AttributePrefix + name
 	}
 	return keys
 }
@@ -89,7 +89,7 @@ func fieldsOf(attributes *event.EventContextV1) ([]attributeField, error) {
 	for name, value := range attributes.Extensions {
 		text, err := types.Format(value)
 		if err != nil {
-			return nil, rejectf(ReasonMalformed, "extension %s: %w", name, err)
+			return nil, Rejectf(ReasonMalformed, "extension %s: %w", name, err)
 		}
 		fields = append(fields, attributeField{name, text})
 	}
@@ -103,23 +103,23 @@ func FromMsg(subject string, header map[string][]string, data []byte) (event.Eve
 		return event.Event{}, err
 	}
 	if strings.HasPrefix(strings.ToLower(first(header, contentType)), "application/cloudevents") {
-		return event.Event{}, rejectf(ReasonStructured, "the message on %s is in structured mode, want binary mode", subject)
+		return event.Event{}, Rejectf(ReasonStructured, "the message on %s is in structured mode, want binary mode", subject)
 	}
 	fields := make(map[string]string, len(header))
 	for key, values := range header {
-		name, ok := strings.CutPrefix(strings.ToLower(key), attributePrefix)
+		name, ok := strings.CutPrefix(strings.ToLower(key), AttributePrefix)
 		if !ok {
 			continue
 		}
 		if !isWord(name) {
-			return event.Event{}, rejectf(ReasonMalformed, "the message on %s has an attribute with an illegal name", subject)
+			return event.Event{}, Rejectf(ReasonMalformed, "the message on %s has an attribute with an illegal name", subject)
 		}
 		if _, twice := fields[name]; twice || len(values) != 1 {
-			return event.Event{}, rejectf(ReasonMalformed, "the message on %s does not have exactly one value of %s", subject, name)
+			return event.Event{}, Rejectf(ReasonMalformed, "the message on %s does not have exactly one value of %s", subject, name)
 		}
 		value, err := percentDecode(values[0])
 		if err != nil {
-			return event.Event{}, rejectf(ReasonMalformed, "attribute %s on %s: %w", name, subject, err)
+			return event.Event{}, Rejectf(ReasonMalformed, "attribute %s on %s: %w", name, subject, err)
 		}
 		fields[name] = value
 	}
@@ -132,10 +132,10 @@ func FromMsg(subject string, header map[string][]string, data []byte) (event.Eve
 
 func checkSize(header map[string][]string, data []byte) error {
 	if len(data) > MaxEventSize {
-		return rejectf(ReasonOversized, "the data has %d bytes, more than %d", len(data), MaxEventSize)
+		return Rejectf(ReasonOversized, "the data has %d bytes, more than %d", len(data), MaxEventSize)
 	}
 	if size := headerSize(header); size > MaxHeaderSize {
-		return rejectf(ReasonOversized, "the header has %d bytes, more than %d", size, MaxHeaderSize)
+		return Rejectf(ReasonOversized, "the header has %d bytes, more than %d", size, MaxHeaderSize)
 	}
 	return nil
 }
@@ -167,13 +167,13 @@ func first(header map[string][]string, key string) string {
 //
 // propagation.HeaderCarrier would write "Traceparent", because http.Header canonicalizes keys. Headers of NATS are case-sensitive, and the server's
 // message tracing and clients in other languages look for "traceparent".
-type carrier map[string][]string
+type Carrier map[string][]string
 
 // Get returns the value of the key, in any case, or "".
-func (c carrier) Get(key string) string { return first(c, key) }
+func (c Carrier) Get(key string) string { return first(c, key) }
 
 // Set sets the value of the key, in lower case.
-func (c carrier) Set(key, value string) { c[strings.ToLower(key)] = []string{value} }
+func (c Carrier) Set(key, value string) { c[strings.ToLower(key)] = []string{value} }
 
 // Keys returns the keys as the sender wrote them.
-func (c carrier) Keys() []string { return slices.Collect(maps.Keys(c)) }
+func (c Carrier) Keys() []string { return slices.Collect(maps.Keys(c)) }

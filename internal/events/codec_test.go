@@ -15,7 +15,7 @@ type headers = map[string][]string
 func TestFromMsgIgnoresTheCaseOfKeys(t *testing.T) {
 	e, err := change().Event()
 	must(t, err)
-	header, err := headerOf(e)
+	header, err := HeaderOf(e)
 	must(t, err)
 	other := headers{}
 	for key, values := range header {
@@ -41,7 +41,7 @@ func TestNoHeaderIsMadeOf(t *testing.T) {
 			e, err := change().Event()
 			must(t, err)
 			tt.alter(&e)
-			_, err = headerOf(e)
+			_, err = HeaderOf(e)
 			wantReason(t, err, tt.reason)
 		})
 	}
@@ -69,7 +69,7 @@ func TestFromMsgRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			e, err := change().Event()
 			must(t, err)
-			header, err := headerOf(e)
+			header, err := HeaderOf(e)
 			must(t, err)
 			tt.alter(header)
 			_, err = FromMsg("s", header, e.Data())
@@ -102,7 +102,7 @@ func FuzzFromMsg(f *testing.F) {
 		if err := e.Validate(); err != nil {
 			t.Fatalf("what was read is not valid: %v", err)
 		}
-		first, err := headerOf(e)
+		first, err := HeaderOf(e)
 		if reject, typed := errors.AsType[*RejectError](err); typed && reject.Reason == ReasonOversized {
 			return // percent-encoding can exceed the limit of the header
 		}
@@ -113,7 +113,7 @@ func FuzzFromMsg(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was written is not read: %v", err)
 		}
-		second, err := headerOf(again)
+		second, err := HeaderOf(again)
 		must(t, err)
 		wantEqual(t, "difference", first, second)
 	})
@@ -128,7 +128,7 @@ func FuzzHeaderOf(f *testing.F) {
 		e := event.Event{Context: &event.EventContextV1{
 			ID: id, Type: "t", Source: *types.ParseURIRef("/s"), Subject: &subject, Extensions: map[string]any{"x": value},
 		}, DataEncoded: data}
-		header, err := headerOf(e)
+		header, err := HeaderOf(e)
 		if err != nil {
 			return
 		}

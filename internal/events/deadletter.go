@@ -16,7 +16,7 @@ const (
 )
 
 // maxErrorText is the maximum size of the error text in a dead letter, in bytes.
-const maxErrorText = 512
+const MaxErrorText = 512
 
 // DeadLetter is a message that was rejected.
 type DeadLetter struct {
@@ -30,7 +30,7 @@ type DeadLetter struct {
 	Data   []byte              `json:"-"`
 }
 
-func (l DeadLetter) headers() map[string][]string {
+func (l DeadLetter) Headers() map[string][]string {
 	headers := make(map[string][]string)
 	if headerSize(l.Header) <= MaxHeaderSize {
 		for key, values := range l.Header {
@@ -41,7 +41,7 @@ func (l DeadLetter) headers() map[string][]string {
 		}
 	}
 	for key, text := range map[string]string{
-		headerReason: l.Reason, headerError: Shorten(l.Error, maxErrorText), headerSubject: l.Subject,
+		headerReason: l.Reason, headerError: Shorten(l.Error, MaxErrorText), headerSubject: l.Subject,
 		headerSequence: strconv.FormatUint(l.Seq, 10), headerTime: l.Time.UTC().Format(time.RFC3339Nano),
 	} {
 		headers[key] = []string{percentEncode(text)}
@@ -50,7 +50,7 @@ func (l DeadLetter) headers() map[string][]string {
 }
 
 // parseDeadLetter is the inverse of headers. It leaves an unreadable field empty, so that one broken letter does not hide the others.
-func parseDeadLetter(header map[string][]string, data []byte) DeadLetter {
+func ParseDeadLetter(header map[string][]string, data []byte) DeadLetter {
 	letter := DeadLetter{Header: make(map[string][]string), Data: data}
 	for key, values := range header {
 		if !strings.HasPrefix(key, "Keyturn-") && !isServerHeader(key) {

@@ -38,10 +38,10 @@ func parseType(text string) (Kind, Verb, error) {
 	rest, ours := strings.CutPrefix(text, typePrefix)
 	parts := strings.Split(rest, ".")
 	if !ours || len(parts) != 3 {
-		return "", "", rejectf(ReasonUnknownType, "the type is not %s<kind>.<verb>.%s", typePrefix, typeVersion)
+		return "", "", Rejectf(ReasonUnknownType, "the type is not %s<kind>.<verb>.%s", typePrefix, typeVersion)
 	}
 	if parts[2] != typeVersion {
-		return "", "", rejectf(ReasonUnknownVersion, "the type is not of version %s", typeVersion)
+		return "", "", Rejectf(ReasonUnknownVersion, "the type is not of version %s", typeVersion)
 	}
 	for kind, known := range verbs {
 		if i := slices.Index(known, Verb(parts[1])); string(kind) == parts[0] && i >= 0 {
@@ -49,7 +49,7 @@ func parseType(text string) (Kind, Verb, error) {
 			return kind, known[i], nil
 		}
 	}
-	return "", "", rejectf(ReasonUnknownType, "the type has an unknown kind or verb")
+	return "", "", Rejectf(ReasonUnknownType, "the type has an unknown kind or verb")
 }
 
 // The components that create events, as in the source attribute: k8s://<cluster>/watcher.
@@ -91,7 +91,7 @@ func encode(p payload) (event.Event, error) {
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
-		return event.Event{}, rejectf(ReasonMalformed, "encoding the data: %w", err)
+		return event.Event{}, Rejectf(ReasonMalformed, "encoding the data: %w", err)
 	}
 	e := event.New()
 	e.SetID(v.id)
@@ -108,10 +108,10 @@ func encode(p payload) (event.Event, error) {
 	setExtension(&e, extCluster, v.cluster)
 	setExtension(&e, extKind, string(v.kind))
 	setExtension(&e, extPartitionKey, v.cluster+"/"+v.uid)
-	setExtension(&e, traceparentKey, trace.Parent)
-	setExtension(&e, tracestateKey, trace.State)
+	setExtension(&e, TraceparentKey, trace.Parent)
+	setExtension(&e, TracestateKey, trace.State)
 	if err := e.Validate(); err != nil {
-		return event.Event{}, rejectf(ReasonMalformed, "encoding the event: %w", err)
+		return event.Event{}, Rejectf(ReasonMalformed, "encoding the event: %w", err)
 	}
 	return e, nil
 }
@@ -144,7 +144,7 @@ func matchSubject(subject string, p payload) error {
 		return err
 	}
 	if p.Subject() != subject {
-		return rejectf(ReasonSubjectMismatch, "the event on %s is about another object", subject)
+		return Rejectf(ReasonSubjectMismatch, "the event on %s is about another object", subject)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func matchSubject(subject string, p payload) error {
 // parseEnvelope reads the attributes, with all extensions, and decodes the data into the value that data points to.
 func parseEnvelope(e event.Event, component string, data any) (envelope, error) {
 	if e.Context == nil {
-		return envelope{}, rejectf(ReasonMalformed, "the event has no attributes")
+		return envelope{}, Rejectf(ReasonMalformed, "the event has no attributes")
 	}
 	kind, verb, err := parseType(e.Type())
 	if err != nil {
@@ -169,18 +169,18 @@ func parseEnvelope(e event.Event, component string, data any) (envelope, error) 
 		}
 	}
 	v.cluster = v.extensions[extCluster]
-	v.trace = TraceContext{Parent: v.extensions[traceparentKey], State: v.extensions[tracestateKey]}.Valid()
+	v.trace = TraceContext{Parent: v.extensions[TraceparentKey], State: v.extensions[TracestateKey]}.Valid()
 	var ok bool
 	v.uid, ok = strings.CutPrefix(v.extensions[extPartitionKey], v.cluster+"/")
 	switch {
 	case !ok:
-		return envelope{}, rejectf(ReasonMalformed, "the partitionkey is not <cluster>/<uid>")
+		return envelope{}, Rejectf(ReasonMalformed, "the partitionkey is not <cluster>/<uid>")
 	case v.extensions[extKind] != string(kind):
-		return envelope{}, rejectf(ReasonMalformed, "the kind does not match the type")
+		return envelope{}, Rejectf(ReasonMalformed, "the kind does not match the type")
 	case e.Source() != sourceURI(v.cluster, component):
-		return envelope{}, rejectf(ReasonMalformed, "the source is not the %s of the cluster", component)
+		return envelope{}, Rejectf(ReasonMalformed, "the source is not the %s of the cluster", component)
 	case e.DataContentType() != jsonContentType:
-		return envelope{}, rejectf(ReasonMalformed, "the datacontenttype is not %s", jsonContentType)
+		return envelope{}, Rejectf(ReasonMalformed, "the datacontenttype is not %s", jsonContentType)
 	}
 	if err := decodeJSON(e.Data(), data); err != nil {
 		return envelope{}, &RejectError{Reason: ReasonMalformed, Err: err}
@@ -223,9 +223,9 @@ func (v envelope) matches(p payload) error {
 	}
 	switch {
 	case v.id != want.id:
-		return rejectf(ReasonMalformed, "the id does not match the other attributes")
+		return Rejectf(ReasonMalformed, "the id does not match the other attributes")
 	case v.selfLink != want.selfLink:
-		return rejectf(ReasonMalformed, "the subject attribute does not match the other attributes")
+		return Rejectf(ReasonMalformed, "the subject attribute does not match the other attributes")
 	}
 	return nil
 }

@@ -53,6 +53,6 @@ func (e *RejectError) Error() string { return e.Reason + ": " + e.Err.Error() }
 // Unwrap returns Err.
 func (e *RejectError) Unwrap() error { return e.Err }
 
-func rejectf(reason, format string, args ...any) error {
+func Rejectf(reason, format string, args ...any) error {
 	return &RejectError{Reason: reason, Err: fmt.Errorf(format, args...)}
 }

@@ -136,7 +136,7 @@ func mustEvent(t testing.TB, make func() (event.Event, error)) event.Event {
 
 func throughTheWire(t *testing.T, e event.Event, subject string) event.Event {
 	t.Helper()
-	header, err := headerOf(e)
+	header, err := HeaderOf(e)
 	must(t, err)
 	got, err := FromMsg(subject, header, e.Data())
 	must(t, err)

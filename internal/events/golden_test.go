@@ -66,7 +66,7 @@ func compareWireAs(t *testing.T, name string, e event.Event, subject string) {
 // wire returns an event as it is on the wire.
 func wire(t *testing.T, e event.Event, subject string) []byte {
 	t.Helper()
-	header, err := headerOf(e)
+	header, err := HeaderOf(e)
 	must(t, err)
 	var text bytes.Buffer
 	fmt.Fprintln(&text, subject)

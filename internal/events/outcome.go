@@ -95,7 +95,7 @@ var renamedReasons = map[string]string{
 func ParseOutcome(e event.Event) (Outcome, error) {
 	o, err := decode(e, actuator, func(o *Outcome, v envelope) error {
 		if v.kind != KindRollout {
-			return rejectf(ReasonUnknownType, "the event is of kind %s, want an outcome", v.kind)
+			return Rejectf(ReasonUnknownType, "the event is of kind %s, want an outcome", v.kind)
 		}
 		o.Cluster, o.Verb, o.Time, o.Trace = v.cluster, v.verb, v.time, v.trace
 		o.ResourceVersion, o.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]
@@ -161,7 +161,7 @@ func (w Workload) extensions(resourceVersion, cause string) map[string]string {
 // isNamedBy checks that the attributes of an event name the workload that its data has. Only the data has the place in the API of a configured kind.
 func (w Workload) isNamedBy(v envelope) error {
 	if w.UID != v.uid || w.Kind != v.extensions[extWorkloadKind] || w.Namespace != v.extensions[extNamespace] || w.Name != v.extensions[extName] {
-		return rejectf(ReasonMalformed, "the attributes and the data name different objects")
+		return Rejectf(ReasonMalformed, "the attributes and the data name different objects")
 	}
 	return nil
 }

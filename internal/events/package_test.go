@@ -3,7 +3,7 @@ package events
 import (
 	"testing"
 
-	"github.com/keyturn/keyturn/tests/testkit/natstest/shared"
+	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { shared.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

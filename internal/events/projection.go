@@ -56,7 +56,7 @@ func (p Projection) Event() (event.Event, error) { return encode(p) }
 func parseProjection(e event.Event) (Projection, error) {
 	return decode(e, projector, func(p *Projection, v envelope) error {
 		if v.kind != KindProjection {
-			return rejectf(ReasonUnknownType, "the event is of kind %s, want a projection", v.kind)
+			return Rejectf(ReasonUnknownType, "the event is of kind %s, want a projection", v.kind)
 		}
 		p.Cluster, p.Verb, p.Time, p.Trace = v.cluster, v.verb, v.time, v.trace
 		p.ResourceVersion, p.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]

@@ -19,7 +19,7 @@ type Stored struct {
 	Err error
 }
 
-func newStored(subject string, seq uint64, at time.Time, header map[string][]string, data []byte) Stored {
+func NewStored(subject string, seq uint64, at time.Time, header map[string][]string, data []byte) Stored {
 	e, err := FromMsg(subject, header, data)
 	if err != nil {
 		e = event.New()
@@ -28,19 +28,19 @@ func newStored(subject string, seq uint64, at time.Time, header map[string][]str
 }
 
 // Change returns the stored change. It returns a RejectError if the event is not a change, or is about the object of another subject.
-func (s Stored) Change() (Change, error) { return readStored(s, ParseChange) }
+func (s Stored) Change() (Change, error) { return ReadStored(s, ParseChange) }
 
 // Outcome returns the stored outcome, with the errors of Change.
-func (s Stored) Outcome() (Outcome, error) { return readStored(s, ParseOutcome) }
+func (s Stored) Outcome() (Outcome, error) { return ReadStored(s, ParseOutcome) }
 
 // Projection returns the stored projection, with the errors of Change.
-func (s Stored) Projection() (Projection, error) { return readStored(s, parseProjection) }
+func (s Stored) Projection() (Projection, error) { return ReadStored(s, parseProjection) }
 
 // Claim returns the stored claim, with the errors of Change.
-func (s Stored) Claim() (Claim, error) { return readStored(s, parseClaim) }
+func (s Stored) Claim() (Claim, error) { return ReadStored(s, parseClaim) }
 
 // readStored decodes a stored event, and compares it with its subject.
-func readStored[T payload](s Stored, parse func(event.Event) (T, error)) (T, error) {
+func ReadStored[T payload](s Stored, parse func(event.Event) (T, error)) (T, error) {
 	var none T
 	if s.Err != nil {
 		return none, s.Err
@@ -52,7 +52,7 @@ func readStored[T payload](s Stored, parse func(event.Event) (T, error)) (T, err
 	return parsed, matchSubject(s.Subject, parsed)
 }
 
-func (s Stored) lastChange() (LastChange, error) {
+func (s Stored) LastChange() (LastChange, error) {
 	change, err := s.Change()
 	if err != nil {
 		return LastChange{}, err
@@ -66,7 +66,7 @@ func (s Stored) Impersonated() string {
 		return ""
 	}
 	named, _ := s.Event.Extensions()[extCluster].(string)
-	own := clusterOf(s.Subject)
+	own := ClusterOf(s.Subject)
 	if named == own {
 		named, _, _ = strings.Cut(strings.TrimPrefix(s.Event.Source(), sourceScheme), "/")
 	}
@@ -77,8 +77,8 @@ func (s Stored) Impersonated() string {
 }
 
 // clusterOf returns the cluster of a subject or a filter, or "" if it has none.
-func clusterOf(subject string) string {
-	rest, ours := strings.CutPrefix(subject, changesRoot)
+func ClusterOf(subject string) string {
+	rest, ours := strings.CutPrefix(subject, ChangesRoot)
 	cluster, _, _ := strings.Cut(rest, ".")
 	if !ours || !isLabel(cluster) {
 		return ""

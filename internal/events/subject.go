@@ -16,9 +16,9 @@ const (
 
 // The prefixes of the subjects. The version is a token, so that a new wire format gets new subjects.
 const (
-	changesRoot    = "keyturn.v1."
-	historyRoot    = "keyturn.history.v1."
-	deadLetterRoot = "keyturn.deadletter.v1."
+	ChangesRoot    = "keyturn.v1."
+	HistoryRoot    = "keyturn.history.v1."
+	DeadLetterRoot = "keyturn.deadletter.v1."
 )
 
 // noNamespace is the namespace token of an object without a namespace. No legal namespace encodes to it.
@@ -57,7 +57,7 @@ func (a Address) Subject() string {
 	if a.Kind == KindOpenBao {
 		name = encodePath(a.Name)
 	}
-	return changesRoot + a.Cluster + "." + string(a.Kind) + "." + namespace + "." + name
+	return ChangesRoot + a.Cluster + "." + string(a.Kind) + "." + namespace + "." + name
 }
 
 // workload splits the name of the address of an outcome or a projection. Both results are empty for other kinds.
@@ -71,28 +71,28 @@ func (a Address) workload() (kind, name string) {
 
 // HistorySubject returns the subject on StreamHistory for a subject on StreamChanges.
 func HistorySubject(subject string) string {
-	return historyRoot + strings.TrimPrefix(subject, changesRoot)
+	return HistoryRoot + strings.TrimPrefix(subject, ChangesRoot)
 }
 
 // deadLetterSubject returns the subject of a dead letter, under the cluster of the program, which may publish under no other.
-func deadLetterSubject(cluster, subject string) string {
-	rest := strings.TrimPrefix(subject, changesRoot)
-	return deadLetterRoot + cluster + "." + strings.TrimPrefix(rest, cluster+".")
+func DeadLetterSubject(cluster, subject string) string {
+	rest := strings.TrimPrefix(subject, ChangesRoot)
+	return DeadLetterRoot + cluster + "." + strings.TrimPrefix(rest, cluster+".")
 }
 
 // ParseSubject decodes a subject of StreamChanges. It returns a RejectError for a subject that is not encoded exactly as
 // Address.subject does: with ReasonUnknownVersion for another version of the subjects, and with ReasonMalformed otherwise.
 func ParseSubject(subject string) (Address, error) {
-	rest, ours := strings.CutPrefix(subject, changesRoot)
+	rest, ours := strings.CutPrefix(subject, ChangesRoot)
 	if !ours {
 		if _, other := strings.CutPrefix(subject, "keyturn.v"); other {
-			return Address{}, rejectf(ReasonUnknownVersion, "subject %q is not of version v1", subject)
+			return Address{}, Rejectf(ReasonUnknownVersion, "subject %q is not of version v1", subject)
 		}
-		return Address{}, rejectf(ReasonMalformed, "subject %q does not begin with %s", subject, changesRoot)
+		return Address{}, Rejectf(ReasonMalformed, "subject %q does not begin with %s", subject, ChangesRoot)
 	}
 	tokens := strings.Split(rest, ".")
 	if len(tokens) != 4 {
-		return Address{}, rejectf(ReasonMalformed, "subject %q: want %s<cluster>.<kind>.<namespace>.<name>", subject, changesRoot)
+		return Address{}, Rejectf(ReasonMalformed, "subject %q: want %s<cluster>.<kind>.<namespace>.<name>", subject, ChangesRoot)
 	}
 	a := Address{Cluster: tokens[0], Kind: Kind(tokens[1]), Name: decodeToken(tokens[3])}
 	if a.Kind == KindOpenBao {
@@ -106,18 +106,18 @@ func ParseSubject(subject string) (Address, error) {
 		var workload string
 		workload, name = a.workload()
 		if !isWord(workload) {
-			return Address{}, rejectf(ReasonMalformed, "subject %q: the name is not <workload kind>-<name>", subject)
+			return Address{}, Rejectf(ReasonMalformed, "subject %q: the name is not <workload kind>-<name>", subject)
 		}
 	}
 	switch {
 	case !isSubdomain(name):
-		return Address{}, rejectf(ReasonMalformed, "subject %q: the name is not a Kubernetes name", subject)
+		return Address{}, Rejectf(ReasonMalformed, "subject %q: the name is not a Kubernetes name", subject)
 	case tokens[2] != noNamespace && !isSubdomain(a.Namespace):
-		return Address{}, rejectf(ReasonMalformed, "subject %q: the namespace is not a Kubernetes name", subject)
+		return Address{}, Rejectf(ReasonMalformed, "subject %q: the namespace is not a Kubernetes name", subject)
 	case !isLabel(a.Cluster):
-		return Address{}, rejectf(ReasonMalformed, "subject %q: the cluster is not a DNS label", subject)
+		return Address{}, Rejectf(ReasonMalformed, "subject %q: the cluster is not a DNS label", subject)
 	case !isWord(string(a.Kind)):
-		return Address{}, rejectf(ReasonMalformed, "subject %q: the kind is not a word", subject)
+		return Address{}, Rejectf(ReasonMalformed, "subject %q: the kind is not a word", subject)
 	}
 	return a, nil
 }
@@ -127,11 +127,11 @@ func parsePathSubject(subject, cluster, namespace, token string) (Address, error
 	_, err := Source{Kind: KindOpenBao, Name: a.Name}.StorePath()
 	switch {
 	case err != nil:
-		return Address{}, rejectf(ReasonMalformed, "subject %q: %w", subject, err)
+		return Address{}, Rejectf(ReasonMalformed, "subject %q: %w", subject, err)
 	case namespace != noNamespace || encodePath(a.Name) != token:
-		return Address{}, rejectf(ReasonMalformed, "subject %q: want the namespace %s and the name escaped", subject, noNamespace)
+		return Address{}, Rejectf(ReasonMalformed, "subject %q: want the namespace %s and the name escaped", subject, noNamespace)
 	case !isLabel(cluster):
-		return Address{}, rejectf(ReasonMalformed, "subject %q: the cluster is not a DNS label", subject)
+		return Address{}, Rejectf(ReasonMalformed, "subject %q: the cluster is not a DNS label", subject)
 	}
 	return a, nil
 }
@@ -179,21 +179,21 @@ func SourceFilters(cluster string) []string {
 
 // KindFilter returns the filter subject of the changes of one kind in a cluster.
 func KindFilter(cluster string, kind Kind) string {
-	return changesRoot + cluster + "." + string(kind) + ".>"
+	return ChangesRoot + cluster + "." + string(kind) + ".>"
 }
 
 // NamespaceFilter returns the filter subject of the changes of one kind in a namespace.
 func NamespaceFilter(cluster string, kind Kind, namespace string) string {
-	return changesRoot + cluster + "." + string(kind) + "." + encodeToken(namespace) + ".>"
+	return ChangesRoot + cluster + "." + string(kind) + "." + encodeToken(namespace) + ".>"
 }
 
 // OutcomeFilter returns the filter subject of all outcomes of a cluster.
 func OutcomeFilter(cluster string) string {
-	return changesRoot + cluster + "." + string(KindRollout) + ".>"
+	return ChangesRoot + cluster + "." + string(KindRollout) + ".>"
 }
 
 // storeFilters returns the filters of the secrets in stores that the watchers of the clusters watch, also for other clusters.
-func storeFilters(clusters []string) []string {
+func StoreFilters(clusters []string) []string {
 	filters := make([]string, 0, len(clusters))
 	for _, cluster := range clusters {
 		filters = append(filters, KindFilter(cluster, KindOpenBao))

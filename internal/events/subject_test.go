@@ -18,8 +18,8 @@ func TestSubject(t *testing.T) {
 		{"a path in a store keeps its slashes, and has no namespace", Subject("c", StorePath{"bao", "root", "secret", "shop/db"}.Source()), "keyturn.v1.c.openbao._.bao/root/secret/shop/db"},
 		{"what else a path has is escaped", Subject("c", StorePath{"bao", "a/b", "kv", "x.y *>ü_Z"}.Source()), "keyturn.v1.c.openbao._.bao/a%252Fb/kv/x%2Ey%20%2A%3E%C3%BC_Z"},
 		{"history has a root of its own", HistorySubject("keyturn.v1.c.secret.shop.db"), "keyturn.history.v1.c.secret.shop.db"},
-		{"a dead letter is under the cluster that refused it", deadLetterSubject("c", "keyturn.v1.c.secret.shop.db"), "keyturn.deadletter.v1.c.secret.shop.db"},
-		{"a dead letter keeps a foreign cluster as a token", deadLetterSubject("c", "keyturn.v1.other.secret.shop.db"), "keyturn.deadletter.v1.c.other.secret.shop.db"},
+		{"a dead letter is under the cluster that refused it", DeadLetterSubject("c", "keyturn.v1.c.secret.shop.db"), "keyturn.deadletter.v1.c.secret.shop.db"},
+		{"a dead letter keeps a foreign cluster as a token", DeadLetterSubject("c", "keyturn.v1.other.secret.shop.db"), "keyturn.deadletter.v1.c.other.secret.shop.db"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

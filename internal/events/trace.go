@@ -22,8 +22,8 @@ type TraceContext struct {
 
 // The keys of the W3C trace context, in a message header and as extensions of an event.
 const (
-	traceparentKey = "traceparent"
-	tracestateKey  = "tracestate"
+	TraceparentKey = "traceparent"
+	TracestateKey  = "tracestate"
 )
 
 // TraceFrom returns the trace context of the span in ctx. It is empty if there is none.
@@ -33,7 +33,7 @@ func TraceFrom(ctx context.Context) TraceContext {
 	}
 	c := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, c)
-	return TraceContext{Parent: c[traceparentKey], State: c[tracestateKey]}
+	return TraceContext{Parent: c[TraceparentKey], State: c[TracestateKey]}
 }
 
 // remote returns a new context whose remote parent is t. The propagator parses into contexts only.
@@ -52,7 +52,7 @@ func (t TraceContext) Context(ctx context.Context) context.Context {
 	if t.Parent == "" {
 		return ctx
 	}
-	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{traceparentKey: t.Parent, tracestateKey: t.State})
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{TraceparentKey: t.Parent, TracestateKey: t.State})
 }
 
 // traceIDPlaceholder stands for the trace id in a link template.
@@ -116,7 +116,7 @@ func (t traceparent) text() string {
 
 // SubjectTemplate returns the subject of the changes of a kind with placeholders, for span names, which must not depend on the object.
 func SubjectTemplate(kind Kind) string {
-	return changesRoot + "{cluster}." + string(kind) + ".{namespace}.{name}"
+	return ChangesRoot + "{cluster}." + string(kind) + ".{namespace}.{name}"
 }
 
 // SpanAttributes returns the attributes of the spans that publish and process the event: those of OpenTelemetry's

@@ -24,11 +24,11 @@ func TestTraceContextGoesBothWays(t *testing.T) {
 func TestCarrierWritesLowerCase(t *testing.T) {
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
 	header := headers{}
-	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(t.Context(), span), carrier(header))
+	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(t.Context(), span), Carrier(header))
 	if _, there := header["traceparent"]; !there || len(header) != 1 {
 		t.Errorf("the header is %v", header)
 	}
-	got := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(t.Context(), carrier(header)))
+	got := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(t.Context(), Carrier(header)))
 	if got.TraceID() != span.TraceID() || got.SpanID() != span.SpanID() {
 		t.Errorf("got %v", got)
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/expression"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // ExternalSecret holds the parts of an ExternalSecret that decide what it reads and whether it can be synced.
@@ -105,7 +105,7 @@ func (es *ExternalSecret) addFrom(entry *esv1.ExternalSecretDataFromRemoteRef, f
 			if f.name, err = names.compile(entry.Find.Name.RegExp); err != nil {
 				es.Problems = append(es.Problems, fmt.Errorf("find.name.regexp: %w", err))
 			}
-			if err != nil && !errors.Is(err, expression.ErrTooLarge) {
+			if err != nil && !errors.Is(err, kube.ErrExpressionTooLarge) {
 				return // the operator does not find anything, either
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/keyturn/keyturn/internal/expression"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // Store holds the parts of a SecretStore or a ClusterSecretStore that are needed. The latter has no namespace.
@@ -68,7 +68,7 @@ func ReadStore(obj *unstructured.Unstructured) *Store {
 			c.selector, _ = metav1.LabelSelectorAsSelector(spec.NamespaceSelector)
 		}
 		for _, text := range spec.NamespaceRegexes {
-			if compiled, err := namespaces.compile(text); err == nil || errors.Is(err, expression.ErrTooLarge) {
+			if compiled, err := namespaces.compile(text); err == nil || errors.Is(err, kube.ErrExpressionTooLarge) {
 				c.regexps = append(c.regexps, compiled)
 			}
 		}
@@ -105,7 +105,7 @@ type expressions struct{ steps int }
 
 // compile compiles an expression. If it is too large, the error is expression.ErrTooLarge: anything may match it.
 func (e *expressions) compile(text string) (*regexp.Regexp, error) {
-	compiled, steps, err := expression.Compile(text, expression.MaxSteps-e.steps)
+	compiled, steps, err := kube.CompileExpression(text, kube.MaxExpressionSteps-e.steps)
 	e.steps += steps
 	return compiled, err
 }

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
 	"github.com/keyturn/keyturn/internal/kube"
@@ -184,7 +183,7 @@ func (y *Syncer) retry(ctx context.Context, s *pendingSync, err error, isDenied 
 		return
 	}
 	s.failures++
-	delay := backoff.Nth(kube.PatchBackoff(), s.failures)
+	delay := kube.NthDelay(kube.PatchBackoff(), s.failures)
 	y.Log.WarnContext(s.context(ctx), "externalsecret not patched; retrying",
 		"externalsecret", s.seen.Name, "namespace", s.seen.Namespace, "attempt", s.failures, "retry_in", delay, "err", err)
 	y.host.CountFailedSync(ctx)

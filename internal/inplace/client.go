@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/keyturn/keyturn/internal/backoff"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 const (
@@ -104,7 +104,7 @@ func (c *Client) callUntilAnswered(ctx context.Context, p pod, pods Pods) error 
 	delays := c.backoff
 	for attempt := 0; ; attempt++ {
 		err := c.call(ctx, p, at, pods.Path, attempt)
-		if err == nil || ctx.Err() != nil || delays.Steps == 0 || !backoff.Sleep(ctx, delays.Step()) {
+		if err == nil || ctx.Err() != nil || delays.Steps == 0 || !kube.Sleep(ctx, delays.Step()) {
 			return err
 		}
 	}

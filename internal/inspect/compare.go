@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/pager"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -36,8 +37,8 @@ type CompareOptions struct {
 
 // Compare writes a line for each workload and source for which Keyturn has rolled, or would have, or Reloader has, and then the number of lines by
 // who rolled.
-func Compare(ctx context.Context, options CompareOptions, reader *events.Reader, out io.Writer) error {
-	query := events.HistoryQuery{Clusters: []string{options.Cluster}, Namespace: options.Namespace, Since: options.Since}
+func Compare(ctx context.Context, options CompareOptions, reader *bus.Reader, out io.Writer) error {
+	query := bus.HistoryQuery{Clusters: []string{options.Cluster}, Namespace: options.Namespace, Since: options.Since}
 	decided, err := readDecisions(ctx, reader, query)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -111,8 +112,8 @@ func TestCompareSaysWhoRolled(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			bus := natstest.Buses(t, "demo")[0]
-			publish(t, bus, changeOfDB())
+			b := natstest.Buses(t, "demo")[0]
+			publish(t, b, changeOfDB())
 			kind := "deployment"
 			switch tt.object.(type) {
 			case *batchv1.CronJob:
@@ -127,13 +128,13 @@ func TestCompareSaysWhoRolled(t *testing.T) {
 				}
 				outcome := outcomeOf("web", events.VerbSkipped, reason, message, historyNow.Add(time.Duration(1+i)*time.Second))
 				outcome.Workload.Kind = kind
-				publishOutcomes(t, bus, outcome)
+				publishOutcomes(t, b, outcome)
 			}
 			want := tt.want
 			if want != "" {
 				want += "\n"
 			}
-			if diff := cmp.Diff(want, compared(t, bus, tt.object)); diff != "" {
+			if diff := cmp.Diff(want, compared(t, b, tt.object)); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
 		})
@@ -141,7 +142,7 @@ func TestCompareSaysWhoRolled(t *testing.T) {
 }
 
 // compared returns the rows of a comparison, with exactly two spaces between columns.
-func compared(t *testing.T, bus *events.Bus, objects ...runtime.Object) string {
+func compared(t *testing.T, b *bus.Bus, objects ...runtime.Object) string {
 	t.Helper()
 	options := CompareOptions{Cluster: "demo", Jobs: true, Since: historyNow.Add(-24 * time.Hour), Clients: workload.Clients{
 		Typed: fake.NewClientset(objects...), Dynamic: customClient(),
@@ -149,7 +150,7 @@ func compared(t *testing.T, bus *events.Bus, objects ...runtime.Object) string {
 	var out bytes.Buffer
 	natstest.Publish(t, func() error {
 		out.Reset()
-		return Compare(t.Context(), options, &bus.Reader, &out)
+		return Compare(t.Context(), options, &b.Reader, &out)
 	})
 	table, _, _ := strings.Cut(out.String(), "\n\n")
 	var rows strings.Builder
@@ -166,15 +167,15 @@ func compared(t *testing.T, bus *events.Bus, objects ...runtime.Object) string {
 }
 
 func TestCompareCountsAndNamesDifferencesFirst(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
-	publishOutcomes(t, bus, outcomeOf("web", events.VerbSkipped, "dry-run", "", historyNow.Add(time.Second)))
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
+	publishOutcomes(t, b, outcomeOf("web", events.VerbSkipped, "dry-run", "", historyNow.Add(time.Second)))
 	same, differs := writtenBy("web", "Reloader", 0, marksDB, ""), writtenBy("zoo", "Reloader", 0, marksDB, "")
 	options := CompareOptions{Cluster: "demo", Clients: workload.Clients{Typed: fake.NewClientset(same, differs), Dynamic: customClient()}}
 	var out bytes.Buffer
 	natstest.Publish(t, func() error {
 		out.Reset()
-		return Compare(t.Context(), options, &bus.Reader, &out)
+		return Compare(t.Context(), options, &b.Reader, &out)
 	})
 	want := `ROLLED BY      NAMESPACE  WORKLOAD        SOURCE     WHY
 reloader only  shop       deployment/zoo  secret/db  no decision: the workload does not opt in, or the change is none to Keyturn

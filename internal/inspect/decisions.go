@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -28,7 +29,7 @@ type decisions struct {
 	events map[string]time.Time
 }
 
-func readDecisions(ctx context.Context, reader *events.Reader, query events.HistoryQuery) (*decisions, error) {
+func readDecisions(ctx context.Context, reader *bus.Reader, query bus.HistoryQuery) (*decisions, error) {
 	d := &decisions{
 		of: make(map[events.Workload]map[string]decision), changed: make(map[string]map[events.Source]time.Time), events: make(map[string]time.Time),
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -42,7 +43,7 @@ type ExplainOptions struct {
 
 // Explain writes what a workload such as "deployment/web" depends on, what it was last rolled for and when, what it waits for, and what would
 // happen now and why. It decides in the same way as the actuator, and changes nothing.
-func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader, name, namespace string, out io.Writer) error {
+func Explain(ctx context.Context, options ExplainOptions, reader *bus.Reader, name, namespace string, out io.Writer) error {
 	w, err := readWorkload(ctx, options, name, namespace)
 	if err != nil {
 		return err
@@ -69,7 +70,7 @@ func Explain(ctx context.Context, options ExplainOptions, reader *events.Reader,
 
 // explain adds everything that is known about the workload.
 func (r *report) explain(
-	ctx context.Context, options ExplainOptions, reader *events.Reader, w *workload.Workload, runners []*workload.Workload,
+	ctx context.Context, options ExplainOptions, reader *bus.Reader, w *workload.Workload, runners []*workload.Workload,
 ) error {
 	last, err := r.noteLastOutcome(ctx, reader, w, options.TraceURL)
 	if err != nil {
@@ -134,7 +135,7 @@ func (o *ExplainOptions) ignores(kind string) bool {
 
 // explainSources adds a row for each source that the workload depends on, and what is pending.
 func (r *report) explainSources(
-	ctx context.Context, options ExplainOptions, reader *events.Reader, w *workload.Workload, timing obstacle,
+	ctx context.Context, options ExplainOptions, reader *bus.Reader, w *workload.Workload, timing obstacle,
 ) error {
 	sources, err := dependencies(ctx, options.Origins, reader, w)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -28,10 +29,10 @@ import (
 // fp returns a fingerprint that differs with the letter.
 func fp(letter string) string { return "k0a1b2c3d:" + strings.Repeat("0", 31) + letter }
 
-func publish(t *testing.T, bus *events.Bus, change events.Change) {
+func publish(t *testing.T, b *bus.Bus, change events.Change) {
 	t.Helper()
 	natstest.Publish(t, func() error {
-		_, err := bus.PublishChange(t.Context(), change, 0)
+		_, err := b.PublishChange(t.Context(), change, 0)
 		return err
 	})
 }
@@ -45,19 +46,19 @@ func optionsFor(objects ...runtime.Object) ExplainOptions {
 }
 
 // explainInShop is Explain for a workload in the namespace shop. It asks again while the stream does not answer.
-func explainInShop(t *testing.T, options ExplainOptions, bus *events.Bus, name string, out *bytes.Buffer) error {
+func explainInShop(t *testing.T, options ExplainOptions, b *bus.Bus, name string, out *bytes.Buffer) error {
 	t.Helper()
 	return natstest.Answered(t, func() error {
 		out.Reset()
-		return Explain(t.Context(), options, &bus.Reader, name, "shop", out)
+		return Explain(t.Context(), options, &b.Reader, name, "shop", out)
 	})
 }
 
 // explainSays returns the explanation of a workload in the namespace shop, and checks that it contains each text.
-func explainSays(t *testing.T, options ExplainOptions, bus *events.Bus, name string, texts ...string) string {
+func explainSays(t *testing.T, options ExplainOptions, b *bus.Bus, name string, texts ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := explainInShop(t, options, bus, name, &out); err != nil {
+	if err := explainInShop(t, options, b, name, &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range texts {
@@ -93,9 +94,9 @@ func deploymentOf(name string, annotations map[string]string) *appsv1.Deployment
 func rollOn(text string) map[string]string { return map[string]string{workload.AnnotationRollOn: text} }
 
 func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
-	publishOutcomes(t, bus, rolled(outcomeOf("done", events.VerbStarted, "content-changed", "", historyNow)))
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
+	publishOutcomes(t, b, rolled(outcomeOf("done", events.VerbStarted, "content-changed", "", historyNow)))
 	const (
 		changed, reload = "content-changed): content that the pods read has changed", "http://:9090/-/reload"
 		orNow           = "or once keyturn.dev/roll-now has another value."
@@ -216,39 +217,39 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 			}
 			options := optionsFor(web)
 			options.Reading.InPlace, options.ReloadDelay = true, 2*time.Minute
-			explainSays(t, options, bus, "deployment/"+web.Name, test.want...)
+			explainSays(t, options, b, "deployment/"+web.Name, test.want...)
 		})
 	}
 	for name, want := range map[string]string{
 		"deployment/missing": "there is no deployment/missing in namespace shop",
 		"pod/web":            `workload "pod/web": want <kind>/<name>, with a kind of deployment, statefulset, daemonset, cronjob, rollout, job`,
 	} {
-		testkit.WantError(t, explainInShop(t, optionsFor(), bus, name, &bytes.Buffer{}), want)
+		testkit.WantError(t, explainInShop(t, optionsFor(), b, name, &bytes.Buffer{}), want)
 	}
 }
 
 func TestExplainSaysWhatTheNamespaceHolds(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
 	web := deploymentOf("web", rollOn("auto"))
 	explainSays(t, optionsFor(web, &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{events.AnnotationHold: "moving"}},
-	}), bus, "deployment/web", "It is on hold: namespace shop: moving (on-hold).")
+	}), b, "deployment/web", "It is on hold: namespace shop: moving (on-hold).")
 	forbidden := fake.NewClientset(web)
 	forbidden.PrependReactor("*", "namespaces", func(k8stesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("namespaces"), "shop", nil)
 	})
 	options := optionsFor()
 	options.Clients.Typed = forbidden
-	explainSays(t, options, bus, "deployment/web", "Its namespace may not be read")
+	explainSays(t, options, b, "deployment/web", "Its namespace may not be read")
 }
 
 func TestExplainSaysWhyASourceIsOnHold(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
+	b := natstest.Buses(t, "demo")[0]
 	held := changeOfDB()
 	held.Hold = "migration"
-	publish(t, bus, held)
-	explainSays(t, optionsFor(deploymentOf("web", rollOn("auto"))), bus, "deployment/web",
+	publish(t, b, held)
+	explainSays(t, optionsFor(deploymentOf("web", rollOn("auto"))), b, "deployment/web",
 		"hold (on-hold): somebody has put the source on hold: migration")
 }
 
@@ -291,8 +292,8 @@ func TestEveryReasonIsExplainedByItsWordAndItsSentence(t *testing.T) {
 }
 
 func TestExplainKnowsWhatTheActuatorLeavesAlone(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
 	for _, tt := range []struct {
 		name  string
 		alter func(*ExplainOptions)
@@ -308,7 +309,7 @@ func TestExplainKnowsWhatTheActuatorLeavesAlone(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			options := optionsFor(deploymentOf("web", rollOn("auto")))
 			tt.alter(&options)
-			if got := explainSays(t, options, bus, "deployment/web", tt.want); strings.Contains(got, "LAST ROLLED FOR") != tt.rows {
+			if got := explainSays(t, options, b, "deployment/web", tt.want); strings.Contains(got, "LAST ROLLED FOR") != tt.rows {
 				t.Errorf("got\n%s, want rows: %t", got, tt.rows)
 			}
 		})
@@ -316,12 +317,12 @@ func TestExplainKnowsWhatTheActuatorLeavesAlone(t *testing.T) {
 }
 
 func TestExplainAnswersForTheKindsOfTheActuator(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
 	completed := rolled(outcomeOf("started", events.VerbCompleted, "rolled-out", "", historyNow))
 	completed.Workload.Kind, completed.ResourceVersion = "cronjob", "50"
 	completed.Sources = []events.OutcomeSource{{Source: "secret/db", Fingerprint: fp("b"), ResourceVersion: "100", Event: "uid/100"}}
-	publishOutcomes(t, bus, completed)
+	publishOutcomes(t, b, completed)
 	cronJobOf := func(name string, suspended bool) *batchv1.CronJob {
 		web := deploymentOf(name, rollOn("auto"))
 		cronJob := &batchv1.CronJob{ObjectMeta: web.ObjectMeta, Spec: batchv1.CronJobSpec{Suspend: &suspended}}
@@ -353,14 +354,14 @@ func TestExplainAnswersForTheKindsOfTheActuator(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			options := options
 			options.Kinds = test.kinds
-			explainSays(t, options, bus, test.workload, test.want)
+			explainSays(t, options, b, test.workload, test.want)
 		})
 	}
 }
 
 func TestExplainSaysThatARolloutWaitsForSomeone(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
 	of := deploymentOf("web", map[string]string{workload.AnnotationRollOn: "auto", "keyturn.dev/rolled": `{"secret/db":"` + fp("b") + `@100/uid"}`})
 	daemons := &appsv1.DaemonSet{
 		ObjectMeta: of.ObjectMeta, Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: 2},
@@ -373,15 +374,15 @@ func TestExplainSaysThatARolloutWaitsForSomeone(t *testing.T) {
 	options := optionsFor(daemons)
 	options.Clients.Dynamic = dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), paused)
 	const keep = " Pods that are not replaced yet keep what they have read.\n"
-	explainSays(t, options, bus, "daemonset/web",
+	explainSays(t, options, b, "daemonset/web",
 		"Its rollout waits: the update strategy is OnDelete: a pod is replaced when it is deleted."+keep, "Nothing is pending.\n")
-	explainSays(t, options, bus, "rollout/web", "Its rollout waits: the Rollout is paused: CanaryPauseStep."+keep)
+	explainSays(t, options, b, "rollout/web", "Its rollout waits: the Rollout is paused: CanaryPauseStep."+keep)
 }
 
 func TestExplainTellsAWindowThatIsOpenFromOneThatIsClosed(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
+	b := natstest.Buses(t, "demo")[0]
 	opened := historyNow.Truncate(time.Minute).Add(time.Second)
-	publish(t, bus, changeOfDB())
+	publish(t, b, changeOfDB())
 	const soon = "Its window is open: 9 15 * * * for 3h. Workloads are rolled one after the other then, and this one from 2026-03-14T15:"
 	for _, tt := range []struct {
 		name, want  string
@@ -398,7 +399,7 @@ func TestExplainTellsAWindowThatIsOpenFromOneThatIsClosed(t *testing.T) {
 			maps.Copy(annotations, tt.annotations)
 			options := optionsFor(deploymentOf("web", annotations))
 			options.Now = opened
-			explainSays(t, options, bus, "deployment/web", tt.want)
+			explainSays(t, options, b, "deployment/web", tt.want)
 		})
 	}
 }

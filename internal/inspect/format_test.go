@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -52,7 +53,7 @@ func TestTextsOfOthersNeitherBreakALineNorControlTheTerminal(t *testing.T) {
 			return writeCompared(out, []comparedRow{{by: both, source: "secret/db", why: hostile}})
 		}, 4},
 		{"the clusters", func(out io.Writer) error {
-			return writeMembers(out, View{}, []events.Member{{Cluster: "demo", UIDs: []string{hostile}}})
+			return writeMembers(out, View{}, []bus.Member{{Cluster: "demo", UIDs: []string{hostile}}})
 		}, 2},
 		{"the dead letters", func(out io.Writer) error {
 			return writeLetters(out, View{}, []events.DeadLetter{{Error: hostile}})

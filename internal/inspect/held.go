@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -29,8 +30,8 @@ type hold struct {
 }
 
 // readHeld reads the last hold of a workload. It returns nil if there is none, or if all sources of the hold have had another outcome since.
-func readHeld(ctx context.Context, reader *events.Reader, cluster string, id events.Workload) (*hold, error) {
-	query := events.HistoryQuery{
+func readHeld(ctx context.Context, reader *bus.Reader, cluster string, id events.Workload) (*hold, error) {
+	query := bus.HistoryQuery{
 		Clusters: []string{cluster}, Kind: events.KindRollout, Namespace: id.Namespace, Name: id.Kind + "-" + id.Name,
 	}
 	var s waitState
@@ -74,7 +75,7 @@ func (h *hold) parse() {
 }
 
 // readPeer reads the last outcome of the workload that this one waits for.
-func (h *hold) readPeer(ctx context.Context, reader *events.Reader, cluster string) error {
+func (h *hold) readPeer(ctx context.Context, reader *bus.Reader, cluster string) error {
 	if h.peer.Name == "" {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -15,9 +16,9 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-func publishOutcomes(t *testing.T, bus *events.Bus, outcomes ...events.Outcome) {
+func publishOutcomes(t *testing.T, b *bus.Bus, outcomes ...events.Outcome) {
 	t.Helper()
-	natstest.Publish(t, func() error { return errors.Join(bus.PublishOutcomes(t.Context(), outcomes...)...) })
+	natstest.Publish(t, func() error { return errors.Join(b.PublishOutcomes(t.Context(), outcomes...)...) })
 }
 
 // outcomeOf is an outcome of a Deployment for the change of the Secret db.
@@ -40,11 +41,11 @@ func rolled(o events.Outcome) events.Outcome {
 }
 
 // explained returns the explanation of a Deployment five minutes later.
-func explained(t *testing.T, bus *events.Bus, web *appsv1.Deployment, output Format) string {
+func explained(t *testing.T, b *bus.Bus, web *appsv1.Deployment, output Format) string {
 	t.Helper()
 	options := optionsFor(web)
 	options.Now, options.View.Format = historyNow.Add(5*time.Minute), output
-	return explainSays(t, options, bus, "deployment/"+web.Name)
+	return explainSays(t, options, b, "deployment/"+web.Name)
 }
 
 func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
@@ -128,10 +129,10 @@ func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			bus := natstest.Buses(t, "demo")[0]
-			publish(t, bus, changeOfDB())
-			publishOutcomes(t, bus, test.outcomes...)
-			said := explained(t, bus, test.web, "")
+			b := natstest.Buses(t, "demo")[0]
+			publish(t, b, changeOfDB())
+			publishOutcomes(t, b, test.outcomes...)
+			said := explained(t, b, test.web, "")
 			for _, want := range test.want {
 				if !strings.Contains(said, want) {
 					t.Errorf("it does not say %q:\n%s", want, said)
@@ -142,12 +143,12 @@ func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
 }
 
 func TestAHoldOfTwoChangesLastsUntilBothAreDecided(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
 	app := changeOfDB()
 	app.Source = events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
 	app.UID = "uid-app"
-	publish(t, bus, app)
+	publish(t, b, app)
 	web := deploymentOf("web", rollOn("auto, configmap/app"))
 	held := heldFor(plan.Limit, "")
 	held.Sources = append(held.Sources, events.OutcomeSource{Source: "configmap/app"})
@@ -159,18 +160,18 @@ func TestAHoldOfTwoChangesLastsUntilBothAreDecided(t *testing.T) {
 	// This ends a rollout that began before the workload was held.
 	ended := outcomeOf("web", events.VerbCompleted, "rolled-out", "", historyNow.Add(time.Minute))
 	ended.StartedAt, ended.Revision, ended.Cause, ended.Sources = historyNow.Add(-time.Minute), "r", "uid/90", held.Sources
-	publishOutcomes(t, bus, held, ended, skipped("secret/db"))
-	if said := explained(t, bus, web, ""); !strings.Contains(said, "It has been held since") {
+	publishOutcomes(t, b, held, ended, skipped("secret/db"))
+	if said := explained(t, b, web, ""); !strings.Contains(said, "It has been held since") {
 		t.Errorf("when one is skipped, it says nothing of the hold:\n%s", said)
 	}
-	publishOutcomes(t, bus, skipped("configmap/app"))
-	if said := explained(t, bus, web, ""); strings.Contains(said, "held") {
+	publishOutcomes(t, b, skipped("configmap/app"))
+	if said := explained(t, b, web, ""); strings.Contains(said, "held") {
 		t.Errorf("when both are skipped, it says that it is held:\n%s", said)
 	}
 }
 
 func TestExplainTellsTheTimesOfChangesFromTheHistory(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
+	b := natstest.Buses(t, "demo")[0]
 	last := uint64(0)
 	for i, version := range []string{"100", "200", "300"} {
 		change := changeOfDB()
@@ -180,7 +181,7 @@ func TestExplainTellsTheTimesOfChangesFromTheHistory(t *testing.T) {
 		}
 		before := last
 		natstest.Publish(t, func() (err error) {
-			last, err = bus.PublishChange(t.Context(), change, before)
+			last, err = b.PublishChange(t.Context(), change, before)
 			return err
 		})
 	}
@@ -190,17 +191,17 @@ func TestExplainTellsTheTimesOfChangesFromTheHistory(t *testing.T) {
 		web := deploymentOf("web", map[string]string{
 			workload.AnnotationRollOn: "auto", "keyturn.dev/rolled": `{"secret/db":"` + fp("a") + "@" + version + `/uid"}`,
 		})
-		if said := explained(t, bus, web, ""); !strings.Contains(said, want) {
+		if said := explained(t, b, web, ""); !strings.Contains(said, want) {
 			t.Errorf("rolled for %s: it does not say %q:\n%s", version, want, said)
 		}
 	}
 }
 
 func TestGoldenExplanationHasTheFieldsOfTheEvents(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
-	publishOutcomes(t, bus, heldFor(plan.LowerWave, ": deployment/api"),
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
+	publishOutcomes(t, b, heldFor(plan.LowerWave, ": deployment/api"),
 		rolled(outcomeOf("api", events.VerbStarted, "content-changed", "", historyNow.Add(time.Minute))))
 	web := deploymentOf("web", rollOn("auto"))
-	testkit.Golden(t, "testdata/explain.golden.json", []byte(explained(t, bus, web, "json")))
+	testkit.Golden(t, "testdata/explain.golden.json", []byte(explained(t, b, web, "json")))
 }

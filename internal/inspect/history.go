@@ -11,13 +11,14 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
 // History lists changes and their outcomes. Use NewHistory to create one.
 type History struct {
 	options  HistoryOptions
-	query    events.HistoryQuery
+	query    bus.HistoryQuery
 	warnings io.Writer
 	// impersonated counts the events whose cluster is not the one in their subject, by the text of the warning about them.
 	impersonated map[string]int
@@ -34,7 +35,7 @@ func NewHistory(options HistoryOptions, now time.Time, warnings io.Writer) (*His
 }
 
 // Write writes a line for each event.
-func (h *History) Write(ctx context.Context, reader *events.Reader, out io.Writer) error {
+func (h *History) Write(ctx context.Context, reader *bus.Reader, out io.Writer) error {
 	format, columns := h.options.View.Format, h.options.columns()
 	isEncoded := format == JSON || format == YAML
 	if !isEncoded {
@@ -59,8 +60,8 @@ func (h *History) Write(ctx context.Context, reader *events.Reader, out io.Write
 
 // Each calls add for each event of the clusters since the time of the options, whatever else they select, so that what matches can be shown
 // together with everything that belongs to it.
-func (h *History) Each(ctx context.Context, reader *events.Reader, add func(events.Stored)) error {
-	query := events.HistoryQuery{Clusters: h.query.Clusters, Since: h.query.Since}
+func (h *History) Each(ctx context.Context, reader *bus.Reader, add func(events.Stored)) error {
+	query := bus.HistoryQuery{Clusters: h.query.Clusters, Since: h.query.Since}
 	return h.read(ctx, reader, query, func(stored events.Stored) error {
 		add(stored)
 		return nil
@@ -68,7 +69,7 @@ func (h *History) Each(ctx context.Context, reader *events.Reader, add func(even
 }
 
 // read calls handle for each event that a query selects, except for those that name another cluster than their subject.
-func (h *History) read(ctx context.Context, reader *events.Reader, query events.HistoryQuery, handle func(events.Stored) error) error {
+func (h *History) read(ctx context.Context, reader *bus.Reader, query bus.HistoryQuery, handle func(events.Stored) error) error {
 	h.impersonated = make(map[string]int)
 	defer h.warnAgain()
 	return reader.History(ctx, query, func(stored events.Stored) error {

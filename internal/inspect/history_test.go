@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
@@ -20,32 +21,32 @@ func TestHistoryFlags(t *testing.T) {
 	tests := []struct {
 		name string
 		set  HistoryOptions
-		want events.HistoryQuery
+		want bus.HistoryQuery
 		err  string
 	}{
 		{
 			name: "a source", set: HistoryOptions{Source: "secret/db", Namespace: "shop"},
-			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindSecret, Namespace: "shop", Name: "db"},
+			want: bus.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindSecret, Namespace: "shop", Name: "db"},
 		},
 		{
 			name: "a secret in a store, which has no namespace", set: HistoryOptions{Source: "openbao/bao/root/secret/shop/db", Namespace: "shop"},
-			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindOpenBao, Name: "bao/root/secret/shop/db"},
+			want: bus.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindOpenBao, Name: "bao/root/secret/shop/db"},
 		},
 		{
 			name: "a workload, whose name has a dash", set: HistoryOptions{Workload: "deployment/web-front"},
-			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindRollout, Name: "deployment-web-front"},
+			want: bus.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindRollout, Name: "deployment-web-front"},
 		},
 		{name: "some clusters and all", set: HistoryOptions{Clusters: []string{"prod"}, AllClusters: true}, err: "--clusters: set together with --all-clusters, want one of them"},
-		{name: "a duration", set: HistoryOptions{Since: "90m"}, want: events.HistoryQuery{Clusters: []string{"prod"}, Since: historyNow.Add(-90 * time.Minute)}},
-		{name: "a time", set: HistoryOptions{Since: "2026-03-14T12:00:00Z"}, want: events.HistoryQuery{Clusters: []string{"prod"}, Since: historyNow.Truncate(time.Hour).Add(-3 * time.Hour)}},
+		{name: "a duration", set: HistoryOptions{Since: "90m"}, want: bus.HistoryQuery{Clusters: []string{"prod"}, Since: historyNow.Add(-90 * time.Minute)}},
+		{name: "a time", set: HistoryOptions{Since: "2026-03-14T12:00:00Z"}, want: bus.HistoryQuery{Clusters: []string{"prod"}, Since: historyNow.Truncate(time.Hour).Add(-3 * time.Hour)}},
 		{name: "a time that is none", set: HistoryOptions{Since: "yesterday"}, err: `--since: "yesterday", want a duration such as 2h30m`},
 		{
 			name: "a workload by a short name of kubectl", set: HistoryOptions{Workload: "deploy/web"},
-			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindRollout, Name: "deployment-web"},
+			want: bus.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindRollout, Name: "deployment-web"},
 		},
 		{
 			name: "a workload of a kind that comes from configuration", set: HistoryOptions{Workload: "prometheus/main"},
-			want: events.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindRollout, Name: "prometheus-main"},
+			want: bus.HistoryQuery{Clusters: []string{"prod"}, Kind: events.KindRollout, Name: "prometheus-main"},
 		},
 		{name: "a workload that is a source", set: HistoryOptions{Workload: "secret/db"}, err: `--workload: "secret/db", want <kind>/<name>`},
 		{
@@ -165,8 +166,8 @@ func TestHistoryOfATrace(t *testing.T) {
 }
 
 func TestEachAddsWhatIsNotSelectedToo(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
 	options := HistoryOptions{Cluster: "demo", Source: "secret/tls", Namespace: "bank", Verbs: []string{"deleted"}, Trace: strings.Repeat("1", 32)}
 	history, err := NewHistory(options, historyNow, &bytes.Buffer{})
 	if err != nil {
@@ -175,7 +176,7 @@ func TestEachAddsWhatIsNotSelectedToo(t *testing.T) {
 	var got []string
 	natstest.Publish(t, func() error {
 		got = nil
-		return history.Each(t.Context(), &bus.Reader, func(stored events.Stored) { got = append(got, stored.Subject) })
+		return history.Each(t.Context(), &b.Reader, func(stored events.Stored) { got = append(got, stored.Subject) })
 	})
 	if diff := cmp.Diff([]string{"keyturn.v1.demo.secret.shop.db"}, got); diff != "" {
 		t.Errorf("subjects (-want +got):\n%s", diff)
@@ -203,11 +204,11 @@ func storedAt(t *testing.T, subject string, about interface{ Event() (event.Even
 
 func TestHistoryLeavesOutWhatAClusterPublishesAsAnother(t *testing.T) {
 	connection, js := natstest.Streams(t)
-	bus, err := events.Open(t.Context(), connection, "demo", nil)
+	b, err := bus.Open(t.Context(), connection, "demo", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	publish(t, bus, changeOfDB())
+	publish(t, b, changeOfDB())
 	forged := changeOfDB()
 	forged.Cluster = "prod"
 	for _, name := range []string{"db", "tls"} {
@@ -216,7 +217,7 @@ func TestHistoryLeavesOutWhatAClusterPublishesAsAnother(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		msg, err := events.ToMsg(e, events.HistorySubject(events.Subject("demo", forged.Source)))
+		msg, err := bus.ToMsg(e, events.HistorySubject(events.Subject("demo", forged.Source)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +234,7 @@ func TestHistoryLeavesOutWhatAClusterPublishesAsAnother(t *testing.T) {
 	natstest.Publish(t, func() error {
 		out.Reset()
 		warnings.Reset()
-		return history.Write(t.Context(), &bus.Reader, &out)
+		return history.Write(t.Context(), &b.Reader, &out)
 	})
 	if strings.Contains(out.String(), "prod") || strings.Count(out.String(), "demo") == 0 {
 		t.Errorf("it shows what is not of the cluster, or not what is:\n%s", out.String())

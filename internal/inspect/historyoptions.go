@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -50,8 +51,8 @@ func (o *HistoryOptions) AddFlags(flags *pflag.FlagSet) {
 }
 
 // query validates the options and returns the query for the stream.
-func (o *HistoryOptions) query(now time.Time) (events.HistoryQuery, error) {
-	query := events.HistoryQuery{Namespace: o.Namespace, Follow: o.Follow}
+func (o *HistoryOptions) query(now time.Time) (bus.HistoryQuery, error) {
+	query := bus.HistoryQuery{Namespace: o.Namespace, Follow: o.Follow}
 	var err error
 	if query.Clusters, err = o.clusters(); err != nil {
 		return query, err

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -135,7 +136,7 @@ func (r *report) when(c *changeAt, narrow bool) string {
 }
 
 // noteLastOutcome adds the last outcome of a workload, and returns it. The outcome is empty if there is none, or if it cannot be read.
-func (r *report) noteLastOutcome(ctx context.Context, reader *events.Reader, w *workload.Workload, traceURL string) (events.Outcome, error) {
+func (r *report) noteLastOutcome(ctx context.Context, reader *bus.Reader, w *workload.Workload, traceURL string) (events.Outcome, error) {
 	stored, err := reader.Last(ctx, events.OutcomeSubject(r.Cluster, w.ID))
 	if errors.Is(err, events.ErrNotFound) {
 		text := "It was never rolled."

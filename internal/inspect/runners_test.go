@@ -44,8 +44,8 @@ func abortedRollout(name string, spec map[string]any) *unstructured.Unstructured
 }
 
 func TestExplainSaysWhatAnAbortedRolloutHolds(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
 	runs := func(deployment string) map[string]any {
 		return map[string]any{"workloadRef": map[string]any{"kind": "Deployment", "name": deployment}}
 	}
@@ -70,7 +70,7 @@ func TestExplainSaysWhatAnAbortedRolloutHolds(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			options := optionsFor()
 			options.Kinds, options.Clients = test.kinds, workload.Clients{Typed: client, Dynamic: custom}
-			said := explainSays(t, options, bus, test.workload, test.want...)
+			said := explainSays(t, options, b, test.workload, test.want...)
 			if len(test.want) == 0 && strings.Contains(said, "abort") {
 				t.Errorf("it says that something was aborted:\n%s", said)
 			}
@@ -79,7 +79,7 @@ func TestExplainSaysWhatAnAbortedRolloutHolds(t *testing.T) {
 }
 
 func TestExplainSaysThatRolloutsCannotBeRead(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
+	b := natstest.Buses(t, "demo")[0]
 	rollouts := schema.GroupResource{Group: "argoproj.io", Resource: "rollouts"}
 	for refusal, want := range map[error]bool{
 		apierrors.NewForbidden(rollouts, "", nil): true,
@@ -89,7 +89,7 @@ func TestExplainSaysThatRolloutsCannotBeRead(t *testing.T) {
 		custom.PrependReactor("list", "rollouts", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, refusal })
 		options := optionsFor(deploymentOf("web", rollOn("auto")))
 		options.Clients.Dynamic = custom
-		said := explainSays(t, options, bus, "deployment/web")
+		said := explainSays(t, options, b, "deployment/web")
 		if got := strings.Contains(said, "! no permission to list rollouts.argoproj.io"); got != want {
 			t.Errorf("after %v, it says so: %t, want %t:\n%s", refusal, got, want, said)
 		}
@@ -97,15 +97,15 @@ func TestExplainSaysThatRolloutsCannotBeRead(t *testing.T) {
 }
 
 func TestExplainKnowsRollouts(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
 	options := optionsFor(deploymentOf("web", nil))
 	options.Clients.Dynamic = dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(),
 		rolloutOf("own", map[string]any{"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "own"}}}}),
 		rolloutOf("edge", map[string]any{"workloadRef": map[string]any{"kind": "Deployment", "name": "web"}}),
 		rolloutOf("lost", map[string]any{"workloadRef": map[string]any{"kind": "Deployment", "name": "gone"}}))
 	const asks = "keyturn.dev/roll-on: secret/db"
-	explainSays(t, options, bus, "rollout/own", "rollout/own in namespace shop of cluster demo", asks)
-	explainSays(t, options, bus, "rollout/edge", "deployment/web in namespace shop of cluster demo", asks) // Its pods run that template.
-	testkit.WantError(t, explainInShop(t, options, bus, "rollout/lost", &bytes.Buffer{}), "there is no deployment/gone in namespace shop")
+	explainSays(t, options, b, "rollout/own", "rollout/own in namespace shop of cluster demo", asks)
+	explainSays(t, options, b, "rollout/edge", "deployment/web in namespace shop of cluster demo", asks) // Its pods run that template.
+	testkit.WantError(t, explainInShop(t, options, b, "rollout/lost", &bytes.Buffer{}), "there is no deployment/gone in namespace shop")
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -121,7 +122,7 @@ func (e *explanation) text() string {
 
 // dependencies returns the sources that concern a workload: those that it names, and those on the stream that its patterns match.
 // Only the stream knows which store a secret is in.
-func dependencies(ctx context.Context, origins events.Origins, reader *events.Reader, w *workload.Workload) ([]events.Source, error) {
+func dependencies(ctx context.Context, origins events.Origins, reader *bus.Reader, w *workload.Workload) ([]events.Source, error) {
 	list := w.Sources()
 	for _, kind := range events.SourceKinds() {
 		isOfKind := func(s events.Source) bool { return s.Kind == kind }
@@ -163,12 +164,12 @@ func (e *explanation) addDates(change events.Change) {
 
 // readDates adds the times of changes that are only in the history, as far as that reaches back. It reads nothing if all times are known, as when
 // the workload was rolled for the last event.
-func readDates(ctx context.Context, origins events.Origins, reader *events.Reader, source events.Source, e *explanation) error {
+func readDates(ctx context.Context, origins events.Origins, reader *bus.Reader, source events.Source, e *explanation) error {
 	isUndated := func(at *changeAt) bool { return at != nil && at.Time.IsZero() }
 	if !isUndated(e.Changed) && !isUndated(e.Rolled) {
 		return nil
 	}
-	query := events.HistoryQuery{Clusters: []string{origins.Cluster}, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name}
+	query := bus.HistoryQuery{Clusters: []string{origins.Cluster}, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name}
 	err := reader.History(ctx, query, func(stored events.Stored) error {
 		if change, err := stored.Change(); err == nil {
 			e.addDates(change)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -20,8 +21,8 @@ type Status struct {
 	Completed int       `json:"rolloutsCompleted"`
 	Failures  int       `json:"rolloutsFailed"`
 	// LastChange is when a source last changed. It is zero if none has changed since Since.
-	LastChange time.Time      `json:"lastChange,omitzero"`
-	Streams    []events.Usage `json:"streams"`
+	LastChange time.Time   `json:"lastChange,omitzero"`
+	Streams    []bus.Usage `json:"streams"`
 	// DeadLetters counts those of the period, of the newest 1,000.
 	DeadLetters int `json:"deadLetters"`
 	// Waiting are the workloads that are held, Failed those whose last rollout failed, and Rolling those that are being rolled. A workload that is
@@ -48,18 +49,18 @@ const (
 
 // ReadStatus reads the status of a cluster, for one namespace or, if that is empty, for all. It counts the events since a time. The lists have what
 // the streams know of each workload, however old that is: one that has waited for days has had no outcome since.
-func ReadStatus(ctx context.Context, bus *events.Bus, namespace string, since time.Time) (Status, error) {
+func ReadStatus(ctx context.Context, stream *bus.Bus, namespace string, since time.Time) (Status, error) {
 	s := Status{
-		Cluster: bus.Cluster(), Since: since,
+		Cluster: stream.Cluster(), Since: since,
 		Waiting: []WorkloadStatus{}, Failed: []WorkloadStatus{}, Rolling: []WorkloadStatus{},
 	}
-	if err := s.readStreams(ctx, bus); err != nil {
+	if err := s.readStreams(ctx, stream); err != nil {
 		return s, err
 	}
-	if err := s.readStates(ctx, bus, namespace); err != nil {
+	if err := s.readStates(ctx, stream, namespace); err != nil {
 		return s, fmt.Errorf("reading the last outcomes: %w", err)
 	}
-	if err := errors.Join(s.readWaiting(ctx, bus, namespace), s.readCounts(ctx, bus, namespace)); err != nil {
+	if err := errors.Join(s.readWaiting(ctx, stream, namespace), s.readCounts(ctx, stream, namespace)); err != nil {
 		return s, fmt.Errorf("reading the history: %w", err)
 	}
 	for _, list := range [][]WorkloadStatus{s.Waiting, s.Failed, s.Rolling} {
@@ -71,16 +72,16 @@ func ReadStatus(ctx context.Context, bus *events.Bus, namespace string, since ti
 }
 
 // readStreams reads how much the streams hold, and counts the dead letters of the period.
-func (s *Status) readStreams(ctx context.Context, bus *events.Bus) error {
+func (s *Status) readStreams(ctx context.Context, stream *bus.Bus) error {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var err error
-	if s.Streams, err = bus.Usage(bounded); err != nil {
+	if s.Streams, err = stream.Usage(bounded); err != nil {
 		return err
 	}
 	reading, stop := context.WithTimeout(ctx, lettersTimeout)
 	defer stop()
-	letters, err := bus.DeadLetters(reading, maxLetters)
+	letters, err := stream.DeadLetters(reading, maxLetters)
 	if err != nil {
 		return fmt.Errorf("reading the dead letters: %w", err)
 	}
@@ -92,8 +93,8 @@ func (s *Status) readStreams(ctx context.Context, bus *events.Bus) error {
 	return nil
 }
 
-func (s *Status) readStates(ctx context.Context, bus *events.Bus, namespace string) error {
-	return bus.State(ctx, []string{events.OutcomeFilter(s.Cluster)}, func(stored events.Stored) error {
+func (s *Status) readStates(ctx context.Context, stream *bus.Bus, namespace string) error {
+	return stream.State(ctx, []string{events.OutcomeFilter(s.Cluster)}, func(stored events.Stored) error {
 		outcome, err := stored.Outcome()
 		if err != nil || namespace != "" && outcome.Workload.Namespace != namespace {
 			return nil //nolint:nilerr // A message that is no outcome says nothing of a workload.
@@ -109,10 +110,10 @@ func (s *Status) readStates(ctx context.Context, bus *events.Bus, namespace stri
 }
 
 // readWaiting reads which workloads wait. CHANGES does not have that.
-func (s *Status) readWaiting(ctx context.Context, bus *events.Bus, namespace string) error {
+func (s *Status) readWaiting(ctx context.Context, stream *bus.Bus, namespace string) error {
 	workloads := make(map[string]*waitState) // by subject
-	query := events.HistoryQuery{Clusters: []string{s.Cluster}, Kind: events.KindRollout, Namespace: namespace}
-	err := bus.History(ctx, query, func(stored events.Stored) error {
+	query := bus.HistoryQuery{Clusters: []string{s.Cluster}, Kind: events.KindRollout, Namespace: namespace}
+	err := stream.History(ctx, query, func(stored events.Stored) error {
 		if outcome, err := stored.Outcome(); err == nil {
 			if workloads[stored.Subject] == nil {
 				workloads[stored.Subject] = &waitState{}
@@ -129,9 +130,9 @@ func (s *Status) readWaiting(ctx context.Context, bus *events.Bus, namespace str
 	return err
 }
 
-func (s *Status) readCounts(ctx context.Context, bus *events.Bus, namespace string) error {
-	query := events.HistoryQuery{Clusters: []string{s.Cluster}, Namespace: namespace, Since: s.Since}
-	return bus.History(ctx, query, func(stored events.Stored) error {
+func (s *Status) readCounts(ctx context.Context, stream *bus.Bus, namespace string) error {
+	query := bus.HistoryQuery{Clusters: []string{s.Cluster}, Namespace: namespace, Since: s.Since}
+	return stream.History(ctx, query, func(stored events.Stored) error {
 		if outcome, err := stored.Outcome(); err == nil {
 			switch outcome.Verb {
 			case events.VerbCompleted:

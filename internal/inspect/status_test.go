@@ -6,29 +6,30 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // statusOf is ReadStatus. It asks again while the streams do not answer.
-func statusOf(t *testing.T, bus *events.Bus, namespace string, since time.Time) (status Status, err error) {
+func statusOf(t *testing.T, b *bus.Bus, namespace string, since time.Time) (status Status, err error) {
 	t.Helper()
 	err = natstest.Answered(t, func() (err error) {
-		status, err = ReadStatus(t.Context(), bus, namespace, since)
+		status, err = ReadStatus(t.Context(), b, namespace, since)
 		return err
 	})
 	return status, err
 }
 
 func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
 	at := func(seconds int) time.Time { return historyNow.Add(time.Duration(seconds) * time.Second) }
 	held := func(name string, seconds int) events.Outcome {
 		return outcomeOf(name, events.VerbHeld, plan.LowerWave.String(), "it waits", at(seconds))
 	}
-	publishOutcomes(t, bus,
+	publishOutcomes(t, b,
 		held("waits", 0),
 		held("waited", 1), rolled(outcomeOf("waited", events.VerbStarted, "content-changed", "", at(2))), rolled(outcomeOf("waited", events.VerbCompleted, "rolled-out", "", at(2))),
 		rolled(outcomeOf("rolls", events.VerbStarted, "content-changed", "", at(3))),
@@ -36,7 +37,7 @@ func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
 		outcomeOf("rolls", events.VerbSkipped, plan.KeysNotConsumed.String(), "", at(5)), outcomeOf("fails", events.VerbSkipped, plan.KeysNotConsumed.String(), "", at(5)),
 		rolled(outcomeOf("gone", events.VerbStarted, "content-changed", "", at(6))), rolled(outcomeOf("gone", events.VerbSkipped, plan.WorkloadGone.String(), "", at(6))),
 	)
-	got, err := statusOf(t, bus, "", time.Time{})
+	got, err := statusOf(t, b, "", time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,11 +53,11 @@ func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
 	if len(got.Streams) != 3 || got.Streams[0].Messages == 0 || got.Streams[1].Limit == 0 {
 		t.Errorf("streams: %+v", got.Streams)
 	}
-	if got, err = statusOf(t, bus, "elsewhere", time.Time{}); err != nil || len(workloadsIn(got)) != 0 || got.Changes != 0 {
+	if got, err = statusOf(t, b, "elsewhere", time.Time{}); err != nil || len(workloadsIn(got)) != 0 || got.Changes != 0 {
 		t.Errorf("of another namespace: %+v (%v)", got, err)
 	}
 	// The lists have what began before the period of the counts.
-	got, err = statusOf(t, bus, "", time.Now().Add(time.Hour))
+	got, err = statusOf(t, b, "", time.Now().Add(time.Hour))
 	if diff := cmp.Diff(want, workloadsIn(got)); err != nil || diff != "" {
 		t.Errorf("workloads (%v) (-want +got):\n%s", err, diff)
 	}
@@ -77,13 +78,13 @@ func workloadsIn(s Status) map[string][]string {
 }
 
 func TestStatusForgetsAWorkloadThatWasCreatedAgain(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
+	b := natstest.Buses(t, "demo")[0]
 	at := func(seconds int) time.Time { return historyNow.Add(time.Duration(seconds) * time.Second) }
 	again := func(o events.Outcome) events.Outcome {
 		o.Workload.UID += "-2"
 		return o
 	}
-	publishOutcomes(t, bus,
+	publishOutcomes(t, b,
 		rolled(outcomeOf("failed", events.VerbFailed, "deadline-exceeded", "no pod is ready", at(0))),
 		outcomeOf("held", events.VerbHeld, plan.OnHold.String(), "it is on hold", at(0)),
 		outcomeOf("both", events.VerbHeld, plan.OnHold.String(), "it is on hold", at(0)),
@@ -92,7 +93,7 @@ func TestStatusForgetsAWorkloadThatWasCreatedAgain(t *testing.T) {
 		again(outcomeOf("both", events.VerbHeld, plan.LowerWave.String(), "it waits", at(1))),
 		outcomeOf("both", events.VerbSkipped, plan.WorkloadGone.String(), "", at(2)), // published late
 	)
-	got, err := statusOf(t, bus, "", time.Time{})
+	got, err := statusOf(t, b, "", time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

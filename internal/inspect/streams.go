@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -19,7 +20,7 @@ const timeout = 10 * time.Second
 // Streams selects the streams to read.
 type Streams struct {
 	// Connect is how to reach NATS.
-	Connect events.ConnectOptions
+	Connect bus.ConnectOptions
 	// Cluster is the cluster whose streams to read. Required.
 	Cluster string
 	// Stream is a stream with the events of many clusters, to be read instead. Empty means the streams of Cluster.
@@ -29,23 +30,23 @@ type Streams struct {
 }
 
 // OpenReader connects to the streams to read. The returned function disconnects.
-func (s *Streams) OpenReader(ctx context.Context) (*events.Reader, func(), error) {
+func (s *Streams) OpenReader(ctx context.Context) (*bus.Reader, func(), error) {
 	if s.Stream == "" {
-		bus, disconnect, err := s.OpenBus(ctx)
+		b, disconnect, err := s.OpenBus(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		return &bus.Reader, disconnect, nil
+		return &b.Reader, disconnect, nil
 	}
-	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*events.Reader, error) {
-		return events.OpenFleet(ctx, connection, s.Stream)
+	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*bus.Reader, error) {
+		return bus.OpenFleet(ctx, connection, s.Stream)
 	})
 }
 
 // OpenBus connects to the streams of the cluster. The returned function disconnects.
-func (s *Streams) OpenBus(ctx context.Context) (*events.Bus, func(), error) {
-	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*events.Bus, error) {
-		return events.Open(ctx, connection, s.Cluster, nil)
+func (s *Streams) OpenBus(ctx context.Context) (*bus.Bus, func(), error) {
+	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*bus.Bus, error) {
+		return bus.Open(ctx, connection, s.Cluster, nil)
 	})
 }
 
@@ -58,7 +59,7 @@ func open[T any](ctx context.Context, s *Streams, over func(context.Context, *na
 	options.Cluster, options.Role, options.Name = s.Cluster, "actuator", "keyturn-cli"
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	connection, err := events.Connect(bounded, options, s.Further...)
+	connection, err := bus.Connect(bounded, options, s.Further...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,7 +72,7 @@ func open[T any](ctx context.Context, s *Streams, over func(context.Context, *na
 }
 
 // Clusters lists the clusters in a stream.
-func Clusters(ctx context.Context, reader *events.Reader, view View, out io.Writer) error {
+func Clusters(ctx context.Context, reader *bus.Reader, view View, out io.Writer) error {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	members, err := reader.Members(bounded)
@@ -83,8 +84,8 @@ func Clusters(ctx context.Context, reader *events.Reader, view View, out io.Writ
 
 // writeMembers writes the clusters; a table has a line for each. Several UIDs behind one name are different clusters that were configured with
 // the same name.
-func writeMembers(out io.Writer, view View, members []events.Member) error {
-	if done, err := view.Format.Encode(out, append([]events.Member{}, members...)); done || err != nil {
+func writeMembers(out io.Writer, view View, members []bus.Member) error {
+	if done, err := view.Format.Encode(out, append([]bus.Member{}, members...)); done || err != nil {
 		return err
 	}
 	rows := [][]any{{"CLUSTER", "LAST EVENT", "BEHIND", "FOREIGN", "UID"}}
@@ -112,7 +113,7 @@ func writeMembers(out io.Writer, view View, members []events.Member) error {
 }
 
 // foreignEvents returns how many events the cluster's server has delivered on subjects of other clusters. The hub does not pass them on.
-func foreignEvents(m events.Member) string {
+func foreignEvents(m bus.Member) string {
 	switch {
 	case !m.Checked:
 		return "not checked"
@@ -123,10 +124,10 @@ func foreignEvents(m events.Member) string {
 }
 
 // DeadLetters lists the newest dead letters, without the events that they keep.
-func DeadLetters(ctx context.Context, bus *events.Bus, limit int, view View, out io.Writer) error {
+func DeadLetters(ctx context.Context, b *bus.Bus, limit int, view View, out io.Writer) error {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	letters, err := bus.DeadLetters(bounded, limit)
+	letters, err := b.DeadLetters(bounded, limit)
 	if err != nil {
 		return fmt.Errorf("reading the dead letters: %w", err)
 	}

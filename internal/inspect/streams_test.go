@@ -6,12 +6,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
 func TestClusterLines(t *testing.T) {
 	var out bytes.Buffer
-	err := writeMembers(&out, View{}, []events.Member{
+	err := writeMembers(&out, View{}, []bus.Member{
 		{Cluster: "east", Last: historyNow, UIDs: []string{"uid-one"}, Sourced: true, Lag: 7, Reached: true, Checked: true},
 		{Cluster: "mole", Sourced: true, Reached: true, Checked: true, Foreign: 3, ForeignClusters: []string{"east", "north"}},
 		{Cluster: "north", UIDs: []string{"uid-two", "uid-three"}},

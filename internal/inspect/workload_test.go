@@ -31,8 +31,8 @@ func forbid(client *fake.Clientset, verb string) {
 }
 
 func TestWhoMayOnlyListOrOnlyGetGetsTheSameExplanation(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
 	held := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{events.AnnotationHold: "moving"}}}
 	explain := func(forbidden ...string) (string, error) {
 		client := fake.NewClientset(deploymentOf("web", rollOn("auto")), held)
@@ -42,7 +42,7 @@ func TestWhoMayOnlyListOrOnlyGetGetsTheSameExplanation(t *testing.T) {
 		var out bytes.Buffer
 		options := optionsFor()
 		options.Clients.Typed = client
-		err := explainInShop(t, options, bus, "deployment/web", &out)
+		err := explainInShop(t, options, b, "deployment/web", &out)
 		return out.String(), err
 	}
 	want, err := explain()
@@ -95,8 +95,8 @@ func customOf(kind, name string, owners []metav1.OwnerReference) *unstructured.U
 }
 
 func TestExplainIsAboutTheOutermostController(t *testing.T) {
-	bus := natstest.Buses(t, "demo")[0]
-	publish(t, bus, changeOfDB())
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
 	file := filepath.Join(t.TempDir(), "targets.yaml")
 	if err := os.WriteFile(file, []byte(targetsFile), 0o600); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestExplainIsAboutTheOutermostController(t *testing.T) {
 		{"widget/self", []string{"widget/self in namespace", "! widget/self and its controllers own each other"}},
 	} {
 		t.Run(tt.workload, func(t *testing.T) {
-			explainSays(t, options, bus, tt.workload, tt.want...)
+			explainSays(t, options, b, tt.workload, tt.want...)
 		})
 	}
 }

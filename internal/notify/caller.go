@@ -11,8 +11,9 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
 const (
@@ -72,7 +73,7 @@ func NewCaller(options CallOptions) (*Caller, error) {
 	if c.metrics, err = newMetrics(options.Meter); err != nil {
 		return nil, err
 	}
-	return c, instrument.Make(options.Meter, []instrument.Instrument{{
+	return c, telemetry.MakeInstruments(options.Meter, []telemetry.Instrument{{
 		Counter: &c.rejected, Name: "keyturn.events.rejected", Unit: "{event}", Labels: []string{"reason"}, About: "Dead-lettered events.",
 	}})
 }
@@ -83,8 +84,8 @@ func (c *Caller) reject(ctx context.Context, reason string) {
 }
 
 // Run posts until ctx is done, and then returns nil. Events that are not posted by then wait on the stream.
-func (c *Caller) Run(ctx context.Context, bus *events.Bus) error {
-	queue := make(chan *events.Delivery, maxInFlight)
+func (c *Caller) Run(ctx context.Context, b *bus.Bus) error {
+	queue := make(chan *bus.Delivery, maxInFlight)
 	var calling sync.WaitGroup
 	defer c.poster.client.CloseIdleConnections()
 	defer calling.Wait()
@@ -94,10 +95,10 @@ func (c *Caller) Run(ctx context.Context, bus *events.Bus) error {
 			d.Done(ctx, c.call(ctx, d.Change, d.Deliveries))
 		}
 	})
-	options := events.ConsumeOptions{
-		Durable: "webhook-" + bus.Cluster(), FromNow: true, MaxAckPending: maxInFlight, Backoff: c.backoff, OnReject: c.reject,
+	options := bus.ConsumeOptions{
+		Durable: "webhook-" + b.Cluster(), FromNow: true, MaxAckPending: maxInFlight, Backoff: c.backoff, OnReject: c.reject,
 	}
-	return bus.Consume(ctx, options, func(ctx context.Context, d *events.Delivery) {
+	return b.Consume(ctx, options, func(ctx context.Context, d *bus.Delivery) {
 		if !isCalledFor(d.Change) {
 			d.Done(ctx, nil)
 			return

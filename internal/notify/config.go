@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/keyturn/keyturn/internal/configfile"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // config is the file of --notify-config.
@@ -78,7 +78,7 @@ var heldReasons = map[string]bool{
 // the files that the configuration names.
 func parseConfig(content []byte) ([]sinkConfig, error) {
 	var c config
-	if err := configfile.Decode(content, &c); err != nil {
+	if err := kube.DecodeStrict(content, &c); err != nil {
 		return nil, fmt.Errorf("--notify-config: %w", err)
 	}
 	if len(c.Sinks) == 0 {

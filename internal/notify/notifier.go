@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+	"github.com/keyturn/keyturn/internal/bus"
+	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
 // Options configure a Notifier.
@@ -99,10 +99,10 @@ func (n *Notifier) readSinks(options Options) (problems []error) {
 
 // Run sends outcomes to the sinks until ctx is done. It interrupts in-flight requests; the next Run sends their messages again. It may be called
 // repeatedly.
-func (n *Notifier) Run(ctx context.Context, bus *events.Bus) {
+func (n *Notifier) Run(ctx context.Context, b *bus.Bus) {
 	var running sync.WaitGroup
 	for _, s := range n.sinks {
-		running.Go(func() { s.run(ctx, bus) })
+		running.Go(func() { s.run(ctx, b) })
 	}
 	running.Wait()
 	for _, s := range n.sinks {
@@ -126,8 +126,8 @@ const (
 type metrics struct{ notifications metric.Int64Counter }
 
 // instruments defines the metrics. The label sink has few values: the sinks of the configuration.
-func (m *metrics) instruments() []instrument.Instrument {
-	return []instrument.Instrument{{
+func (m *metrics) instruments() []telemetry.Instrument {
+	return []telemetry.Instrument{{
 		Counter: &m.notifications, Name: "keyturn.notifications", Unit: "{notification}", Labels: []string{"sink", "type", "result"},
 		About: "Attempts to send a notification: sent, retried soon, parked to be retried later, refused or given-up. " +
 			"And parked ones that are lost because HISTORY has dropped their outcome.",
@@ -135,11 +135,11 @@ func (m *metrics) instruments() []instrument.Instrument {
 }
 
 // Instruments returns the definitions of this package's metrics, for the reference.
-func Instruments() []instrument.Instrument { return new(metrics).instruments() }
+func Instruments() []telemetry.Instrument { return new(metrics).instruments() }
 
 func newMetrics(meter metric.Meter) (*metrics, error) {
 	m := &metrics{}
-	return m, instrument.Make(meter, m.instruments())
+	return m, telemetry.MakeInstruments(meter, m.instruments())
 }
 
 // count counts messages of a sink by their result.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
@@ -25,7 +26,7 @@ import (
 type stream struct {
 	t   *testing.T
 	js  jetstream.JetStream
-	bus *events.Bus
+	bus *bus.Bus
 	// parking is how long a message is parked, and timeout is how long a request may take.
 	parking, timeout time.Duration
 }
@@ -33,11 +34,11 @@ type stream struct {
 func newStream(t *testing.T) *stream {
 	t.Helper()
 	nc, js := natstest.Streams(t)
-	bus, err := events.Open(t.Context(), nc, testCluster, nil)
+	b, err := bus.Open(t.Context(), nc, testCluster, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &stream{t: t, js: js, bus: bus, parking: 100 * time.Millisecond, timeout: sendTimeout}
+	return &stream{t: t, js: js, bus: b, parking: 100 * time.Millisecond, timeout: sendTimeout}
 }
 
 func (s *stream) tell(outcomes ...events.Outcome) {

@@ -6,18 +6,18 @@ import (
 	"sync"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 )
 
 // queue has the outcomes of a sink that wait to be sent, each once: the server delivers them again after a time in which NATS was unreachable.
 type queue struct {
 	next chan stored
 	// done is events.Delivery.Done, except in tests.
-	done func(*events.Delivery, context.Context, error)
+	done func(*bus.Delivery, context.Context, error)
 
 	mu sync.Mutex
 	// last has the last delivery of each. The stream takes an answer to one delivery as the answer to all, so only the last one answers.
-	last map[stored]*events.Delivery
+	last map[stored]*bus.Delivery
 }
 
 // stored identifies an event. A stream that was lost and created again uses the same sequences for other events.
@@ -27,18 +27,18 @@ type stored struct {
 }
 
 func newQueue() *queue {
-	return &queue{next: make(chan stored, maxInFlight), done: (*events.Delivery).Done, last: make(map[stored]*events.Delivery)}
+	return &queue{next: make(chan stored, maxInFlight), done: (*bus.Delivery).Done, last: make(map[stored]*bus.Delivery)}
 }
 
 // add queues a delivery, unless an earlier one of the same event is in the queue or is being sent. It waits for room until ctx ends.
-func (q *queue) add(ctx context.Context, d *events.Delivery) {
+func (q *queue) add(ctx context.Context, d *bus.Delivery) {
 	of := stored{d.Seq, d.StoredAt}
 	q.mu.Lock()
 	before := q.last[of]
 	q.last[of] = d
 	q.mu.Unlock()
 	if before != nil {
-		q.done(before, ctx, events.ErrRedelivered)
+		q.done(before, ctx, bus.ErrRedelivered)
 		return
 	}
 	select {
@@ -49,7 +49,7 @@ func (q *queue) add(ctx context.Context, d *events.Delivery) {
 }
 
 // get returns the last delivery of an event in the queue.
-func (q *queue) get(of stored) *events.Delivery {
+func (q *queue) get(of stored) *bus.Delivery {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.last[of]

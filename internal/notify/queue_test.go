@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 )
 
 func TestAnOutcomeThatIsDeliveredAgainIsQueuedOnceAndAnsweredOnce(t *testing.T) {
-	q, answers := newQueue(), map[*events.Delivery]error{}
-	q.done = func(d *events.Delivery, _ context.Context, err error) { answers[d] = err }
+	q, answers := newQueue(), map[*bus.Delivery]error{}
+	q.done = func(d *bus.Delivery, _ context.Context, err error) { answers[d] = err }
 	at := time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC)
-	first, second, third := &events.Delivery{Seq: 7, StoredAt: at}, &events.Delivery{Seq: 7, StoredAt: at}, &events.Delivery{Seq: 7, StoredAt: at}
+	first, second, third := &bus.Delivery{Seq: 7, StoredAt: at}, &bus.Delivery{Seq: 7, StoredAt: at}, &bus.Delivery{Seq: 7, StoredAt: at}
 	q.add(t.Context(), first)
 	q.add(t.Context(), second)
 	of := <-q.next
@@ -22,9 +22,9 @@ func TestAnOutcomeThatIsDeliveredAgainIsQueuedOnceAndAnsweredOnce(t *testing.T) 
 	}
 	q.add(t.Context(), third) // It is being sent.
 	q.finish(t.Context(), of, nil)
-	for _, d := range []*events.Delivery{first, second} {
-		if err := answers[d]; !errors.Is(err, events.ErrRedelivered) {
-			t.Errorf("an earlier delivery is answered %v, want %v", err, events.ErrRedelivered)
+	for _, d := range []*bus.Delivery{first, second} {
+		if err := answers[d]; !errors.Is(err, bus.ErrRedelivered) {
+			t.Errorf("an earlier delivery is answered %v, want %v", err, bus.ErrRedelivered)
 		}
 	}
 	if err, ok := answers[third]; !ok || err != nil {
@@ -38,8 +38,8 @@ func TestAnOutcomeThatIsDeliveredAgainIsQueuedOnceAndAnsweredOnce(t *testing.T) 
 func TestAnotherOutcomeOfTheSameSequenceIsQueuedToo(t *testing.T) {
 	q := newQueue()
 	at := time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC)
-	q.add(t.Context(), &events.Delivery{Seq: 7, StoredAt: at})
-	q.add(t.Context(), &events.Delivery{Seq: 7, StoredAt: at.Add(time.Hour)})
+	q.add(t.Context(), &bus.Delivery{Seq: 7, StoredAt: at})
+	q.add(t.Context(), &bus.Delivery{Seq: 7, StoredAt: at.Add(time.Hour)})
 	if len(q.next) != 2 {
 		t.Errorf("%d are in the queue, want both: the stream was created again", len(q.next))
 	}

@@ -14,8 +14,9 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/keyturn/keyturn/internal/backoff"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 const (
@@ -108,7 +109,7 @@ func newSink(c sinkConfig, client *http.Client) (*sink, error) {
 func (s *sink) durable(cluster string) string { return "notify-" + cluster + "_" + s.name }
 
 // run sends the outcomes on the stream until ctx is done.
-func (s *sink) run(ctx context.Context, bus *events.Bus) {
+func (s *sink) run(ctx context.Context, b *bus.Bus) {
 	queue := newQueue()
 	var sending sync.WaitGroup
 	defer sending.Wait()
@@ -125,10 +126,10 @@ func (s *sink) run(ctx context.Context, bus *events.Bus) {
 	})
 	looking, stop := context.WithCancel(ctx)
 	defer stop()
-	sending.Go(func() { s.lookForLost(looking, bus.HistorySpan) })
-	options := events.ConsumeOptions{Durable: s.durable(bus.Cluster()), MaxAckPending: maxInFlight, Backoff: s.parkedFor}
+	sending.Go(func() { s.lookForLost(looking, b.HistorySpan) })
+	options := bus.ConsumeOptions{Durable: s.durable(b.Cluster()), MaxAckPending: maxInFlight, Backoff: s.parkedFor}
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
-		err := bus.ConsumeOutcomes(ctx, options, func(ctx context.Context, d *events.Delivery) {
+		err := b.ConsumeOutcomes(ctx, options, func(ctx context.Context, d *bus.Delivery) {
 			s.parked.remove(d.Seq)
 			if !s.wants(d.Outcome) {
 				d.Done(ctx, nil)
@@ -166,7 +167,7 @@ func (s *sink) lookForLost(ctx context.Context, span func(context.Context) (firs
 
 // parkedFor returns how long a message is parked after the given number of deliveries. The server keeps the message and counts the deliveries, so
 // this survives restarts.
-func (s *sink) parkedFor(deliveries int) time.Duration { return backoff.Nth(s.parking, deliveries) }
+func (s *sink) parkedFor(deliveries int) time.Duration { return kube.NthDelay(s.parking, deliveries) }
 
 // wants reports whether the sink sends the outcome.
 func (s *sink) wants(o events.Outcome) bool {
@@ -227,7 +228,7 @@ func (s *sink) send(ctx context.Context, o events.Outcome, deliveries int) error
 		}
 		count(resultRetried)
 		log.WarnContext(ctx, "notification not sent", "tries", try, "retry_in", delay, "err", err)
-		if !backoff.Sleep(ctx, delay) {
+		if !kube.Sleep(ctx, delay) {
 			return context.Canceled
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/commands"
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -36,7 +36,7 @@ type Plugin struct {
 	cluster   string
 	// allNamespaces asks for the events of all namespaces, instead of the context's.
 	allNamespaces bool
-	nats          events.ConnectOptions
+	nats          bus.ConnectOptions
 	settings      actuate.Options
 	// completionTime bounds how long a shell waits for completions. It is 2 seconds, except in tests.
 	completionTime time.Duration

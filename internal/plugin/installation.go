@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 )
 
 const (
@@ -80,7 +80,7 @@ func (i *installation) embedsNATS() bool { return i.settings["KEYTURN_NATS_EMBED
 
 // externalNATS describes for people the NATS that is used if it is not embedded. Its address may be in a Secret, and so unknown.
 func (i *installation) externalNATS() string {
-	at, err := events.Redact(i.settings["KEYTURN_NATS_URL"])
+	at, err := bus.Redact(i.settings["KEYTURN_NATS_URL"])
 	if err != nil {
 		return "a NATS of its own"
 	}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 )
 
 var labels = map[string]string{"app.kubernetes.io/name": "keyturn-actuator"}
@@ -196,13 +196,13 @@ func TestCredentialsThatAreGivenAreTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The Secrets do not exist.
-	if _, err := found.credentials(t.Context(), events.ConnectOptions{CredsFile: "mine.nk"}); err == nil {
+	if _, err := found.credentials(t.Context(), bus.ConnectOptions{CredsFile: "mine.nk"}); err == nil {
 		t.Error("the CA is not looked for")
 	}
-	if _, err := found.credentials(t.Context(), events.ConnectOptions{CAFile: "mine.pem"}); err == nil {
+	if _, err := found.credentials(t.Context(), bus.ConnectOptions{CAFile: "mine.pem"}); err == nil {
 		t.Error("the credentials are not looked for")
 	}
-	if options, err := found.credentials(t.Context(), events.ConnectOptions{CredsFile: "mine.nk", CAFile: "mine.pem"}); err != nil || len(options) > 0 {
+	if options, err := found.credentials(t.Context(), bus.ConnectOptions{CredsFile: "mine.nk", CAFile: "mine.pem"}); err != nil || len(options) > 0 {
 		t.Errorf("got %d options beside those that were given (%v)", len(options), err)
 	}
 }

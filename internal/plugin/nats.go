@@ -15,7 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
@@ -69,7 +69,7 @@ func (i *installation) natsPort() (int, error) {
 
 // credentials returns the options with which the reader authenticates to the embedded NATS and verifies its certificate. They do not
 // replace what the user has given.
-func (i *installation) credentials(ctx context.Context, given events.ConnectOptions) ([]nats.Option, error) {
+func (i *installation) credentials(ctx context.Context, given bus.ConnectOptions) ([]nats.Option, error) {
 	var options []nats.Option
 	if given.CredsFile == "" {
 		seed, _, err := i.secretFile(ctx, "KEYTURN_NATS_CREDS")

@@ -75,12 +75,12 @@ func (p *Plugin) readStatus(cmd *cobra.Command, s *status, namespace string, sin
 	if err != nil {
 		return err
 	}
-	bus, disconnect, err := streams.OpenBus(cmd.Context())
+	b, disconnect, err := streams.OpenBus(cmd.Context())
 	if err != nil {
 		return err
 	}
 	defer disconnect()
-	s.Status, err = inspect.ReadStatus(cmd.Context(), bus, namespace, s.now.Add(-since))
+	s.Status, err = inspect.ReadStatus(cmd.Context(), b, namespace, s.now.Add(-since))
 	return err
 }
 

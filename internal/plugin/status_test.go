@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
@@ -31,7 +31,7 @@ func TestStatusFitsATerminal(t *testing.T) {
 		Programs: []program{{"keyturn-actuator", 1, 1, "v0.1.0"}, {"keyturn-watcher", 0, 1, "v0.1.0"}},
 		Status: inspect.Status{
 			Cluster: "prod", Since: ago(24 * time.Hour), Changes: 14, Completed: 9, Failures: 1, LastChange: ago(2 * time.Minute),
-			Streams: []events.Usage{{Stream: "HISTORY", Messages: 1204, Bytes: 3 << 20, Limit: 512 << 20}, {Stream: "DEADLETTERS", Messages: 2, Bytes: 4096}}, DeadLetters: 1,
+			Streams: []bus.Usage{{Stream: "HISTORY", Messages: 1204, Bytes: 3 << 20, Limit: 512 << 20}, {Stream: "DEADLETTERS", Messages: 2, Bytes: 4096}}, DeadLetters: 1,
 			Waiting: []inspect.WorkloadStatus{{
 				Workload: "deployment/web", Namespace: "shop", Reason: "lower-wave", Time: ago(5 * time.Minute),
 				Message: "workloads of a lower wave are not finished with the same change: deployment/api",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
@@ -28,7 +29,7 @@ const (
 func (p *Plugin) timelineCommand(program *commands.Program) *cobra.Command {
 	var options inspect.HistoryOptions
 	var file string
-	cmd := commands.OfHistory(program, &options, func(ctx context.Context, history *inspect.History, reader *events.Reader, out io.Writer) error {
+	cmd := commands.OfHistory(program, &options, func(ctx context.Context, history *inspect.History, reader *bus.Reader, out io.Writer) error {
 		t := timeline{options: options, now: time.Now()}
 		if w, err := inspect.WorkloadNamed(options.Workload); err == nil {
 			t.options.Workload = w.String()

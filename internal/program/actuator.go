@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/internal/actuate"
-	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/internal/bus/embedded"
 	"github.com/keyturn/keyturn/internal/notify"
 )
 

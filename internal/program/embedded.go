@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/pflag"
 
-	"github.com/keyturn/keyturn/internal/backoff"
-	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/internal/bus"
+	"github.com/keyturn/keyturn/internal/bus/embedded"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // declareInterval is the pause before the streams are declared again.
@@ -81,12 +81,12 @@ func (a *Actuator) connect(ctx context.Context, r *runtime) (*nats.Conn, error) 
 	}
 	var sources []*jetstream.StreamSource
 	if a.StoresDomain != "" {
-		sources = events.StoreSources(a.StoresDomain, a.Actuate.StoresFrom)
+		sources = bus.StoreSources(a.StoresDomain, a.Actuate.StoresFrom)
 	}
 	if err := a.declare(ctx, r, js, sources); err != nil {
 		return nil, err
 	}
-	return connection, a.guard(ctx, r, connection, events.Declared(a.Embedded.Replicas, sources...))
+	return connection, a.guard(ctx, r, connection, bus.Declared(a.Embedded.Replicas, sources...))
 }
 
 // guard regularly compares the streams with the required ones until the program ends.
@@ -95,7 +95,7 @@ func (a *Actuator) guard(ctx context.Context, r *runtime, connection *nats.Conn,
 	if err != nil {
 		return fmt.Errorf("opening jetstream: %w", err)
 	}
-	guard := events.NewStreamGuard(js, a.Process.Cluster, declared, r.Logger)
+	guard := bus.NewStreamGuard(js, a.Process.Cluster, declared, r.Logger)
 	if len(declared) > 0 {
 		guard.Compare(ctx) // reports the streams that could not be declared, before the programs refuse them
 	}
@@ -122,12 +122,12 @@ func (a *Actuator) unfit() error {
 // declare declares the streams. With several actuators, their servers accept that only when most of them are connected, so it retries.
 func (a *Actuator) declare(ctx context.Context, r *runtime, js jetstream.JetStream, sources []*jetstream.StreamSource) error {
 	for {
-		err := events.Declare(ctx, js, a.Embedded.Replicas, sources...)
+		err := bus.Declare(ctx, js, a.Embedded.Replicas, sources...)
 		if err == nil || a.Embedded.Replicas == 1 || ctx.Err() != nil {
 			return err
 		}
 		r.Logger.WarnContext(ctx, "streams not declared yet; waiting for the other actuators", "retry_in", declareInterval, "err", err)
-		if !backoff.Sleep(ctx, declareInterval) {
+		if !kube.Sleep(ctx, declareInterval) {
 			return err
 		}
 	}

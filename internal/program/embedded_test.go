@@ -10,8 +10,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/keyturn/keyturn/internal/bus"
+	"github.com/keyturn/keyturn/internal/bus/embedded"
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/events/embedded"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
@@ -27,7 +28,7 @@ func connected(t *testing.T, a *Actuator, log *testkit.Log) jetstream.JetStream 
 		return run(ctx, program{Name: "actuator", Options: a.Process, Log: log, Parts: []part{{
 			Role: "actuator",
 			Prepare: func(*runtime) (prepared, error) {
-				return prepared{Run: func(ctx context.Context, _ *events.Bus) error {
+				return prepared{Run: func(ctx context.Context, _ *bus.Bus) error {
 					ready <- connection
 					<-ctx.Done()
 					return nil
@@ -65,7 +66,7 @@ func operated(t *testing.T) (url string, owner jetstream.JetStream) {
 
 // historyWithLimit is HISTORY with a limit that drops all but the last event of each subject.
 func historyWithLimit() jetstream.StreamConfig {
-	altered := events.Declared(1)[1]
+	altered := bus.Declared(1)[1]
 	altered.MaxMsgsPerSubject = 1
 	return altered
 }
@@ -112,9 +113,9 @@ func TestTheActuatorStartsWithWhatAServerDoesNotTakeBackAndSaysWhatToDo(t *testi
 		t.Fatal(err)
 	}
 	js := jetstreamOf(t, operator)
-	altered := events.Declared(1)[2]
+	altered := bus.Declared(1)[2]
 	altered.AllowMsgTTL = true
-	if err = events.Declare(t.Context(), js, 1); err == nil {
+	if err = bus.Declare(t.Context(), js, 1); err == nil {
 		_, err = js.UpdateStream(t.Context(), altered)
 	}
 	if err != nil {

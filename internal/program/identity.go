@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/keyturn/keyturn/internal/backoff"
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 const (
@@ -47,17 +47,17 @@ type keep func(ctx context.Context) error
 // claimName claims the name of the bus's cluster. It waits until the API server responds or ctx is done. It returns an error, which wraps
 // events.ErrClaimed, only if another cluster has the name. Any other error, such as a missing permission on NATS, is only logged, because the program
 // can run nevertheless.
-func claimName(ctx context.Context, i identity, bus *events.Bus) (keep, error) {
-	return i.compare(ctx, bus, bus.Claim)
+func claimName(ctx context.Context, i identity, b *bus.Bus) (keep, error) {
+	return i.compare(ctx, b, b.Claim)
 }
 
 // checkName is like claimName, but does not claim the name. It returns no error if the name is unclaimed.
-func checkName(ctx context.Context, i identity, bus *events.Bus) (keep, error) {
-	return i.compare(ctx, bus, bus.CheckClaim)
+func checkName(ctx context.Context, i identity, b *bus.Bus) (keep, error) {
+	return i.compare(ctx, b, b.CheckClaim)
 }
 
 // compare calls claim with the cluster's UID, and returns a keep that repeats that.
-func (i identity) compare(ctx context.Context, bus *events.Bus, claim func(ctx context.Context, uid, replaces string) error) (keep, error) {
+func (i identity) compare(ctx context.Context, b *bus.Bus, claim func(ctx context.Context, uid, replaces string) error) (keep, error) {
 	uid := i.uid(ctx)
 	if uid == "" {
 		return func(context.Context) error { return nil }, nil
@@ -67,11 +67,11 @@ func (i identity) compare(ctx context.Context, bus *events.Bus, claim func(ctx c
 		bounded, cancel := context.WithTimeout(ctx, claimTimeout)
 		defer cancel()
 		err := claim(bounded, uid, i.replaces)
-		if errors.Is(err, events.ErrClaimed) {
+		if errors.Is(err, bus.ErrClaimed) {
 			return err
 		}
 		if err != nil && ctx.Err() == nil && !failing {
-			i.log.WarnContext(ctx, "cluster name neither claimed nor checked", "cluster", bus.Cluster(), "err", err, "retry_in", i.interval)
+			i.log.WarnContext(ctx, "cluster name neither claimed nor checked", "cluster", b.Cluster(), "err", err, "retry_in", i.interval)
 		}
 		failing = err != nil
 		return nil
@@ -112,7 +112,7 @@ func (i identity) uid(ctx context.Context) string {
 		}
 		delay := delays.Step()
 		i.log.WarnContext(ctx, "namespace kube-system cannot be read", "err", err, "retry_in", delay)
-		if !backoff.Sleep(ctx, delay) {
+		if !kube.Sleep(ctx, delay) {
 			return ""
 		}
 	}

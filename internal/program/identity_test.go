@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
@@ -43,17 +44,17 @@ func answering(uid types.UID, errs ...error) *fake.Clientset {
 	return client
 }
 
-func newBus(t *testing.T) *events.Bus {
+func newBus(t *testing.T) *bus.Bus {
 	t.Helper()
-	bus, _ := newStream(t)
-	return bus
+	b, _ := newStream(t)
+	return b
 }
 
 // newStream returns a bus, and the stream with the claims.
-func newStream(t *testing.T) (*events.Bus, jetstream.Stream) {
+func newStream(t *testing.T) (*bus.Bus, jetstream.Stream) {
 	t.Helper()
 	nc, js := natstest.Streams(t)
-	bus, err := events.Open(t.Context(), nc, "prod-eu", nil)
+	b, err := bus.Open(t.Context(), nc, "prod-eu", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,27 +62,27 @@ func newStream(t *testing.T) (*events.Bus, jetstream.Stream) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bus, stream
+	return b, stream
 }
 
 // identifier is claimName or checkName.
-type identifier = func(context.Context, identity, *events.Bus) (keep, error)
+type identifier = func(context.Context, identity, *bus.Bus) (keep, error)
 
 // answered calls claimName or checkName until the stream has answered. Neither returns an error if it does not: they log that, and try again later.
-func answered(t *testing.T, do identifier, of identity, bus *events.Bus) (k keep, err error) {
+func answered(t *testing.T, do identifier, of identity, b *bus.Bus) (k keep, err error) {
 	t.Helper()
 	of.interval = 10 * time.Millisecond
 	testkit.Eventually(t, "the stream answers", func() bool {
 		log := &testkit.Log{}
 		of.log = log.Logger()
-		k, err = do(t.Context(), of, bus)
+		k, err = do(t.Context(), of, b)
 		return !strings.Contains(log.String(), "cluster name neither claimed nor checked")
 	})
 	return k, err
 }
 
 func TestTwoClustersCannotHaveOneName(t *testing.T) {
-	bus := newBus(t)
+	b := newBus(t)
 	first := identity{client: cluster("uid-one")}
 	second := identity{client: cluster("uid-two")}
 	steps := []struct {
@@ -102,7 +103,7 @@ func TestTwoClustersCannotHaveOneName(t *testing.T) {
 		{"what has no cluster claims nothing", claimName, identity{}, false},
 	}
 	for _, step := range steps {
-		if _, err := answered(t, step.do, step.of, bus); errors.Is(err, events.ErrClaimed) != step.refused || err != nil != step.refused {
+		if _, err := answered(t, step.do, step.of, b); errors.Is(err, bus.ErrClaimed) != step.refused || err != nil != step.refused {
 			t.Errorf("%s: got %v, want refused: %t", step.name, err, step.refused)
 		}
 	}
@@ -123,17 +124,17 @@ func TestWhatKeepsTheClusterFromBeingCheckedIsSaidAndIsNoReasonToStop(t *testing
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			bus := newBus(t)
+			b := newBus(t)
 			var log bytes.Buffer
 			of := identity{client: answering("uid-one", tt.err), interval: claimInterval, log: slog.New(slog.NewTextHandler(&log, nil))}
-			if _, err := claimName(t.Context(), of, bus); err != nil {
+			if _, err := claimName(t.Context(), of, b); err != nil {
 				t.Errorf("got %v", err)
 			}
 			if strings.Count(log.String(), tt.want) != 1 {
 				t.Errorf("the log does not say once that %s:\n%s", tt.want, &log)
 			}
 			err := natstest.Answered(t, func() error {
-				_, err := bus.Last(t.Context(), events.ClaimSubject("prod-eu"))
+				_, err := b.Last(t.Context(), events.ClaimSubject("prod-eu"))
 				return err
 			})
 			if errors.Is(err, events.ErrNotFound) == tt.claims {
@@ -144,8 +145,8 @@ func TestWhatKeepsTheClusterFromBeingCheckedIsSaidAndIsNoReasonToStop(t *testing
 }
 
 func TestAClaimThatTheStreamHasLostIsMadeAgain(t *testing.T) {
-	bus, stream := newStream(t)
-	k, err := answered(t, claimName, identity{client: cluster("uid-one")}, bus)
+	b, stream := newStream(t)
+	k, err := answered(t, claimName, identity{client: cluster("uid-one")}, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,11 +157,11 @@ func TestAClaimThatTheStreamHasLostIsMadeAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		testkit.Await(t, "the name is claimed again", func(ctx context.Context) bool {
-			_, err := bus.Last(ctx, events.ClaimSubject("prod-eu"))
+			_, err := b.Last(ctx, events.ClaimSubject("prod-eu"))
 			return err == nil
 		})
 		for name, do := range map[string]identifier{"the watcher": claimName, "the actuator": checkName} {
-			if _, err := answered(t, do, second, bus); !errors.Is(err, events.ErrClaimed) {
+			if _, err := answered(t, do, second, b); !errors.Is(err, bus.ErrClaimed) {
 				t.Errorf("%s of a second cluster: got %v, want it refused", name, err)
 			}
 		}
@@ -170,22 +171,22 @@ func TestAClaimThatTheStreamHasLostIsMadeAgain(t *testing.T) {
 func TestAClusterWhoseNameWasTakenMeanwhileEnds(t *testing.T) {
 	for name, do := range map[string]identifier{"a watcher": claimName, "an actuator": checkName} {
 		t.Run(name, func(t *testing.T) {
-			bus, stream := newStream(t)
+			b, stream := newStream(t)
 			first := identity{client: cluster("uid-one")}
-			if _, err := answered(t, claimName, first, bus); err != nil {
+			if _, err := answered(t, claimName, first, b); err != nil {
 				t.Fatal(err)
 			}
-			k, err := answered(t, do, first, bus)
+			k, err := answered(t, do, first, b)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := stream.Purge(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := answered(t, claimName, identity{client: cluster("uid-two")}, bus); err != nil {
+			if _, err := answered(t, claimName, identity{client: cluster("uid-two")}, b); err != nil {
 				t.Fatal(err)
 			}
-			if err := k(t.Context()); !errors.Is(err, events.ErrClaimed) {
+			if err := k(t.Context()); !errors.Is(err, bus.ErrClaimed) {
 				t.Errorf("got %v, want that another cluster has the name", err)
 			}
 		})

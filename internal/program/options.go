@@ -8,9 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/kube"
-	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
 // Options are the flags that all programs have. Exporters of traces and metrics are configured by the standard OTEL_* environment
@@ -21,9 +20,9 @@ type Options struct {
 	// Kube selects the API server.
 	Kube kube.Options
 	// NATS selects the NATS servers. run sets the cluster, the name, the role and the logger.
-	NATS events.ConnectOptions
+	NATS bus.ConnectOptions
 	// Log selects the level and the format of the log.
-	Log telemetry.LogOptions
+	Log LogOptions
 	// MetricsAddr is the host:port that serves /metrics. Default ":8080"; empty means off, port 0 means any free one.
 	MetricsAddr string
 	// HealthAddr is the host:port that serves /livez and /readyz. Default ":9440"; empty means off, port 0 means any free one.
@@ -36,7 +35,7 @@ type Options struct {
 func defaultOptions(name, version string) Options {
 	return Options{
 		Kube: kube.Options{UserAgent: "keyturn-" + name + "/" + version},
-		Log:  telemetry.DefaultLogOptions(), MetricsAddr: ":8080", HealthAddr: ":9440",
+		Log:  DefaultLogOptions(), MetricsAddr: ":8080", HealthAddr: ":9440",
 	}
 }
 

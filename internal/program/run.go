@@ -11,8 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/health"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
@@ -43,7 +42,7 @@ type part struct {
 	// Connect connects to NATS with r.Connect. Nil means just that.
 	Connect func(ctx context.Context, r *runtime) (*nats.Conn, error)
 	// Identify is claimName or checkName. Nil means that no other cluster can be on the bus.
-	Identify func(ctx context.Context, of identity, bus *events.Bus) (keep, error)
+	Identify func(ctx context.Context, of identity, b *bus.Bus) (keep, error)
 }
 
 // prepared is the work of a part.
@@ -51,7 +50,7 @@ type prepared struct {
 	// Client is the client for the cluster whose identity is compared. Nil means that there is no cluster behind the name.
 	Client kubernetes.Interface
 	// Run does the work until ctx ends.
-	Run func(ctx context.Context, bus *events.Bus) error
+	Run func(ctx context.Context, b *bus.Bus) error
 }
 
 // run runs a program until ctx ends or a step fails, and undoes its set-up. It returns the error of the work, or that of the
@@ -68,7 +67,7 @@ func run(ctx context.Context, p program) (err error) {
 	}()
 	if p.SmallHeap > 0 {
 		r.OnStop("memory", keepSmall(p.SmallHeap)) //nolint:contextcheck // What it starts ends with the stack, not with the context.
-		if err := telemetry.CountRequests(r.observed.MeterProvider); err != nil {
+		if err := CountRequests(r.observed.MeterProvider); err != nil {
 			return err
 		}
 	}
@@ -97,19 +96,19 @@ func run(ctx context.Context, p program) (err error) {
 
 // setUp creates the runtime, with logger and telemetry.
 func (p *program) setUp(ctx context.Context) (*runtime, error) {
-	logger := telemetry.NewLogger(p.Log, p.Options.Log)
+	logger := NewLogger(p.Log, p.Options.Log)
 	if p.SmallHeap > 0 {
-		telemetry.Bridge(logger) //nolint:contextcheck // Lines of klog come without a context.
+		Bridge(logger) //nolint:contextcheck // Lines of klog come without a context.
 	}
-	service := telemetry.Service{Name: "keyturn-" + p.Name, Version: p.Version, Cluster: p.Options.Cluster, Scraped: p.Options.MetricsAddr != ""}
-	observed, err := telemetry.Setup(ctx, service)
+	service := Service{Name: "keyturn-" + p.Name, Version: p.Version, Cluster: p.Options.Cluster, Scraped: p.Options.MetricsAddr != ""}
+	observed, err := Setup(ctx, service)
 	if err != nil {
 		return nil, err
 	}
 	connect := p.Options.NATS
 	connect.Cluster, connect.Name = p.Options.Cluster, service.Name
 	r := &runtime{
-		Logger: logger, Health: &health.Probes{}, observed: observed, connect: connect, stack: &stack{logger: logger, limit: stopLimit},
+		Logger: logger, Health: &telemetry.Probes{}, observed: observed, connect: connect, stack: &stack{logger: logger, limit: stopLimit},
 	}
 	r.OnStop("telemetry", observed.Shutdown)
 	return r, nil
@@ -130,8 +129,8 @@ func (p *program) prepare(shared *runtime, part part) (*running, error) {
 	if of.work, err = part.Prepare(&r); err != nil {
 		return nil, err
 	}
-	r.Health.AddReadiness(check, func() error { return events.Connected(of.connected.Load()) })
-	r.Health.AddLiveness(check, func() error { return events.Alive(of.connected.Load()) })
+	r.Health.AddReadiness(check, func() error { return bus.Connected(of.connected.Load()) })
+	r.Health.AddLiveness(check, func() error { return bus.Alive(of.connected.Load()) })
 	return of, nil
 }
 
@@ -141,7 +140,7 @@ type running struct {
 	runtime   *runtime
 	work      prepared
 	connected atomic.Pointer[nats.Conn]
-	bus       *events.Bus
+	bus       *bus.Bus
 	keep      keep
 }
 
@@ -156,7 +155,7 @@ func (p *running) identify(ctx context.Context, o Options) error {
 		return err
 	}
 	p.connected.Store(connection)
-	if p.bus, err = events.Open(ctx, connection, o.Cluster, p.runtime.Logger); err != nil {
+	if p.bus, err = bus.Open(ctx, connection, o.Cluster, p.runtime.Logger); err != nil {
 		return err
 	}
 	if err := p.bus.Observe(p.runtime.Meter("events")); err != nil {

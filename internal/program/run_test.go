@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/internal/bus"
+	"github.com/keyturn/keyturn/internal/bus/embedded"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
@@ -52,7 +52,7 @@ func get(t *testing.T, log *testkit.Log, server, path string) (code int, body st
 }
 
 // testProgram returns a program that listens on free ports, connects to a NATS with streams of its own, and runs work in a cluster of its own.
-func testProgram(t *testing.T, log io.Writer, work func(ctx context.Context, bus *events.Bus) error) program {
+func testProgram(t *testing.T, log io.Writer, work func(ctx context.Context, b *bus.Bus) error) program {
 	t.Helper()
 	options := defaultOptions("actuator", "1.2.3")
 	options.Cluster, options.MetricsAddr, options.HealthAddr = "west", "127.0.0.1:0", "127.0.0.1:0"
@@ -96,15 +96,15 @@ func embed(t *testing.T, p *program) {
 		if err != nil {
 			return nil, err
 		}
-		return connection, events.Declare(ctx, js, 1)
+		return connection, bus.Declare(ctx, js, 1)
 	}
 }
 
 func TestRunRunsAProgramUntilTheContextEnds(t *testing.T) {
 	log := &testkit.Log{}
-	began := make(chan *events.Bus, 1)
-	p := testProgram(t, log, func(ctx context.Context, bus *events.Bus) error {
-		began <- bus
+	began := make(chan *bus.Bus, 1)
+	p := testProgram(t, log, func(ctx context.Context, b *bus.Bus) error {
+		began <- b
 		<-ctx.Done()
 		return ctx.Err()
 	})
@@ -114,12 +114,12 @@ func TestRunRunsAProgramUntilTheContextEnds(t *testing.T) {
 		ended <- run(ctx, p)
 		close(began)
 	}()
-	bus := testkit.Receive(t, "the beginning of the work", began, log.String)
-	if bus == nil {
+	b := testkit.Receive(t, "the beginning of the work", began, log.String)
+	if b == nil {
 		t.Fatalf("it ended before the work began: %v", <-ended)
 	}
 
-	if err := bus.CheckClaim(t.Context(), "uid-west", ""); err != nil {
+	if err := b.CheckClaim(t.Context(), "uid-west", ""); err != nil {
 		t.Errorf("the name of the cluster: got %v, want it claimed for uid-west", err)
 	}
 	wantAnswers(t, log, []answer{
@@ -191,30 +191,30 @@ func TestRunUndoesWhatItSetUpWhenAStepFails(t *testing.T) {
 		}, "broken"},
 		{"an address that cannot be listened on", func(p *program) { p.Options.HealthAddr = "192.0.2.1:1" }, "serving health: listening: listen tcp 192.0.2.1:1"},
 		{"a cluster whose name is another's", func(p *program) {
-			p.Parts[0].Identify = func(context.Context, identity, *events.Bus) (keep, error) {
-				return nil, events.ErrClaimed
+			p.Parts[0].Identify = func(context.Context, identity, *bus.Bus) (keep, error) {
+				return nil, bus.ErrClaimed
 			}
-		}, events.ErrClaimed.Error()},
+		}, bus.ErrClaimed.Error()},
 		{"a cluster whose name becomes another's", func(p *program) {
-			p.Parts[0].Identify = func(context.Context, identity, *events.Bus) (keep, error) {
-				return func(context.Context) error { return events.ErrClaimed }, nil
+			p.Parts[0].Identify = func(context.Context, identity, *bus.Bus) (keep, error) {
+				return func(context.Context) error { return bus.ErrClaimed }, nil
 			}
 			prepare := p.Parts[0].Prepare
 			p.Parts[0].Prepare = func(r *runtime) (prepared, error) {
 				work, err := prepare(r)
-				work.Run = func(ctx context.Context, _ *events.Bus) error {
+				work.Run = func(ctx context.Context, _ *bus.Bus) error {
 					<-ctx.Done()
 					return nil
 				}
 				return work, err
 			}
-		}, events.ErrClaimed.Error()},
+		}, bus.ErrClaimed.Error()},
 		{"work that fails", func(*program) {}, "broken"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("OTEL_TRACES_EXPORTER", "")
 			stopped := false
-			p := testProgram(t, io.Discard, func(context.Context, *events.Bus) error { return broken })
+			p := testProgram(t, io.Discard, func(context.Context, *bus.Bus) error { return broken })
 			tt.damage(&p)
 			prepare := p.Parts[0].Prepare
 			p.Parts[0].Prepare = func(r *runtime) (prepared, error) {
@@ -239,7 +239,7 @@ func TestTheEndClosesNATSFirstAndTelemetryLast(t *testing.T) {
 	t.Setenv("GOGC", "100") // so that it is not changed for the other tests
 	var running *runtime
 	var order []string
-	p := testProgram(t, io.Discard, func(context.Context, *events.Bus) error {
+	p := testProgram(t, io.Discard, func(context.Context, *bus.Bus) error {
 		for _, step := range slices.Backward(running.stack.steps) {
 			order = append(order, step.name)
 		}
@@ -262,7 +262,7 @@ func TestTheEndClosesNATSFirstAndTelemetryLast(t *testing.T) {
 }
 
 // beside adds a second part to a program that has one. It connects to the first part's server.
-func beside(p *program, work func(ctx context.Context, bus *events.Bus) error) {
+func beside(p *program, work func(ctx context.Context, b *bus.Bus) error) {
 	var connection *nats.Conn
 	first := p.Parts[0].Connect
 	p.Parts[0].Connect = func(ctx context.Context, r *runtime) (*nats.Conn, error) {
@@ -283,7 +283,7 @@ func beside(p *program, work func(ctx context.Context, bus *events.Bus) error) {
 func TestPartsShareOneServerAndRunUntilTheContextEnds(t *testing.T) {
 	log := &testkit.Log{}
 	began := make(chan bool, 2)
-	work := func(ctx context.Context, _ *events.Bus) error {
+	work := func(ctx context.Context, _ *bus.Bus) error {
 		began <- true
 		<-ctx.Done()
 		return ctx.Err()
@@ -320,11 +320,11 @@ func TestPartsShareOneServerAndRunUntilTheContextEnds(t *testing.T) {
 }
 
 func TestAPartThatEndsEndsTheOthers(t *testing.T) {
-	type work = func(context.Context, *events.Bus) error
+	type work = func(context.Context, *bus.Bus) error
 	broken, late := errors.New("broken"), errors.New("not finished")
-	fails := func(context.Context, *events.Bus) error { return broken }
+	fails := func(context.Context, *bus.Bus) error { return broken }
 	until := func(err error) work {
-		return func(ctx context.Context, _ *events.Bus) error {
+		return func(ctx context.Context, _ *bus.Bus) error {
 			<-ctx.Done()
 			if err == nil {
 				return ctx.Err()

@@ -14,9 +14,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/health"
-	"github.com/keyturn/keyturn/internal/httpserver"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
@@ -34,10 +32,10 @@ type runtime struct {
 	// Logger is the logger of the part.
 	Logger *slog.Logger
 	// Health serves the probes. Checks may be added until the work begins. All parts share it.
-	Health *health.Probes
+	Health *telemetry.Probes
 
-	observed *telemetry.Telemetry
-	connect  events.ConnectOptions
+	observed *Telemetry
+	connect  bus.ConnectOptions
 	stack    *stack
 }
 
@@ -63,8 +61,8 @@ func (r *runtime) Meter(pkg string) metric.Meter { return r.observed.MeterProvid
 func scope(pkg string) string { return "github.com/keyturn/keyturn/internal/" + pkg }
 
 // Progress returns a new progress for a loop. The liveness probe checks it under the name.
-func (r *runtime) Progress(name string) *health.Progress {
-	progress := health.NewProgress(time.Now, stepLimit)
+func (r *runtime) Progress(name string) *telemetry.Progress {
+	progress := telemetry.NewProgress(time.Now, stepLimit)
 	r.Health.AddLiveness(name, progress.Check)
 	return progress
 }
@@ -76,11 +74,11 @@ func (r *runtime) OnStop(name string, stop func(ctx context.Context) error) {
 
 // Connect connects to NATS, retrying until ctx ends. The connection is drained at shutdown. Further options override those of the flags.
 func (r *runtime) Connect(ctx context.Context, further ...nats.Option) (*nats.Conn, error) {
-	connection, err := events.Connect(ctx, r.connect, further...)
+	connection, err := bus.Connect(ctx, r.connect, further...)
 	if err != nil {
 		return nil, err
 	}
-	r.OnStop("nats", func(ctx context.Context) error { return events.Drain(ctx, connection) })
+	r.OnStop("nats", func(ctx context.Context) error { return bus.Drain(ctx, connection) })
 	return connection, nil
 }
 
@@ -119,7 +117,7 @@ func (r *runtime) serve(ctx context.Context, s server) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() {
-		err := httpserver.Serve(serving, listener, httpserver.Options{
+		err := telemetry.Serve(serving, listener, telemetry.Options{
 			Handler: s.Handler, Logger: logger, ErrorLevel: slog.LevelWarn, Drain: drainLimit, WriteTimeout: s.WriteTimeout,
 		})
 		if err != nil && serving.Err() == nil {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/sources"
+	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
 // Watcher is the program that publishes an event for each change of a source. Its fields are its options.
@@ -53,7 +53,7 @@ func (w *Watcher) prepare(r *runtime) (prepared, error) {
 		}
 	}
 	w.Sources.Logger, w.Sources.Tracer, w.Sources.Meter = r.Logger, r.Tracer("sources"), r.Meter("sources")
-	w.Sources.Progress = func() *health.Progress { return r.Progress("publishing") }
+	w.Sources.Progress = func() *telemetry.Progress { return r.Progress("publishing") }
 	watcher, err := sources.New(w.Sources)
 	if err != nil {
 		return prepared{}, err

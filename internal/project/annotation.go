@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/keyturn/keyturn/internal/fieldpath"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // annotation requests values for fields of a resource: <path>=secret/<name>/<key>, several of them separated by semicolons.
@@ -18,7 +18,7 @@ const maxWishes = 16
 
 // wish is a field that wants the value of a key.
 type wish struct {
-	path    fieldpath.Path
+	path    kube.FieldPath
 	pointer string
 	names   []string
 	// secret is in the namespace of the resource.
@@ -66,7 +66,7 @@ func parseWish(item string) (w wish, problem string) {
 	if w.pointer, problem = fieldOf(text); problem != "" {
 		return wish{}, problem
 	}
-	w.path, _ = fieldpath.Parse(text)
+	w.path, _ = kube.ParseFieldPath(text)
 	w.names, _ = w.path.Names()
 	return w, ""
 }

@@ -10,9 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/keyturn/keyturn/internal/configfile"
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/fieldpath"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // The admission policy has the same limits for the names in a path and for the number of paths, because the API server bounds the cost of its
@@ -81,7 +80,7 @@ func readConfig(file string) ([]*kind, error) {
 
 func parseConfig(content []byte) ([]*kind, error) {
 	var c config
-	if err := configfile.Decode(content, &c); err != nil {
+	if err := kube.DecodeStrict(content, &c); err != nil {
 		return nil, fmt.Errorf("--projections-config: %w", err)
 	}
 	if len(c.Projections) == 0 {
@@ -169,7 +168,7 @@ func (p *problems) secret(at string, c secretConfig) {
 
 // fieldOf returns the JSON pointer of a field, or why the field cannot be written.
 func fieldOf(text string) (pointer, problem string) {
-	path, err := fieldpath.Parse(text)
+	path, err := kube.ParseFieldPath(text)
 	if err != nil {
 		return "", err.Error()
 	}

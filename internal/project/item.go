@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 )
@@ -47,12 +48,12 @@ func (i *item) isReported(causes int) bool {
 
 // cause is the change of a Secret. It is acked when every resource that wants the Secret has been processed, or reported as unavailable.
 type cause struct {
-	delivery *events.Delivery
+	delivery *bus.Delivery
 	span     trace.Span
 	left     atomic.Int64
 }
 
-func newCause(delivery *events.Delivery, span trace.Span, resources int) *cause {
+func newCause(delivery *bus.Delivery, span trace.Span, resources int) *cause {
 	c := &cause{delivery: delivery, span: span}
 	c.left.Store(int64(resources))
 	return c

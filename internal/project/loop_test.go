@@ -31,6 +31,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 )
@@ -359,7 +360,7 @@ func TestAValueThatIsNotKeptIsToldOnce(t *testing.T) {
 
 // testCause returns a cause that is never acked.
 func testCause() *cause {
-	return newCause(&events.Delivery{}, tracenoop.Span{}, 1)
+	return newCause(&bus.Delivery{}, tracenoop.Span{}, 1)
 }
 
 // webhooked is an API server whose webhook does not answer for widgets other than healthy.

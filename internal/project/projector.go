@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -98,8 +99,8 @@ func New(o Options) (*Projector, error) {
 func (p *Projector) Ready() error { return p.reflectors.lists.Ready() }
 
 // Run gives resources their values until ctx ends.
-func (p *Projector) Run(ctx context.Context, bus *events.Bus) error {
-	p.loop.reporter.bus = bus
+func (p *Projector) Run(ctx context.Context, b *bus.Bus) error {
+	p.loop.reporter.bus = b
 	var running sync.WaitGroup
 	defer p.loop.giveBack(context.WithoutCancel(ctx))
 	defer running.Wait()
@@ -125,19 +126,19 @@ func (p *Projector) Run(ctx context.Context, bus *events.Bus) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	durable := "projector-" + bus.Cluster()
+	durable := "projector-" + b.Cluster()
 	// Consume the changes of all Secrets: NATS permissions for a filter per Secret could not be written in advance.
-	options := events.ConsumeOptions{
-		Durable: durable, FilterSubjects: []string{events.KindFilter(bus.Cluster(), events.KindSecret)}, WithoutDeadLetters: true,
+	options := bus.ConsumeOptions{
+		Durable: durable, FilterSubjects: []string{events.KindFilter(b.Cluster(), events.KindSecret)}, WithoutDeadLetters: true,
 	}
-	if err := bus.Consume(ctx, options, func(ctx context.Context, d *events.Delivery) { p.receive(ctx, durable, d) }); err != nil {
+	if err := b.Consume(ctx, options, func(ctx context.Context, d *bus.Delivery) { p.receive(ctx, durable, d) }); err != nil {
 		return err
 	}
 	return ctx.Err()
 }
 
 // receive queues the resources that want the Secret of a change.
-func (p *Projector) receive(ctx context.Context, durable string, d *events.Delivery) {
+func (p *Projector) receive(ctx context.Context, durable string, d *bus.Delivery) {
 	of := source{namespace: d.Change.Source.Namespace, name: d.Change.Source.Name}
 	keys := p.index.all(func(t *target) bool { return t.reads(of) })
 	if len(keys) == 0 {

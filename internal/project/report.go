@@ -20,7 +20,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
-	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
 const (
@@ -192,19 +192,19 @@ func (l *loop) publishLeft(ctx context.Context) {
 
 type metrics struct{ projections metric.Int64Counter }
 
-func (m *metrics) instruments() []instrument.Instrument {
-	return []instrument.Instrument{{
+func (m *metrics) instruments() []telemetry.Instrument {
+	return []telemetry.Instrument{{
 		Counter: &m.projections, Name: "keyturn.projections", Unit: "{projection}", Labels: []string{"verb", "reason"},
 		About: "Reports about the fields that resources want from Secrets: applied, skipped or failed.",
 	}}
 }
 
 // Instruments returns the definitions of this package's metrics, for the reference.
-func Instruments() []instrument.Instrument { return new(metrics).instruments() }
+func Instruments() []telemetry.Instrument { return new(metrics).instruments() }
 
 func newMetrics(meter metric.Meter) (*metrics, error) {
 	m := &metrics{}
-	return m, instrument.Make(meter, m.instruments())
+	return m, telemetry.MakeInstruments(meter, m.instruments())
 }
 
 func (m *metrics) count(ctx context.Context, r result) {

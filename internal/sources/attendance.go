@@ -88,14 +88,14 @@ type absence struct {
 }
 
 // read reads the times up to which earlier watchers have watched. It retries until it succeeds, and returns false if ctx ended first.
-func (a *absence) read(ctx context.Context, bus watchedReader, now time.Time, log *slog.Logger) bool {
+func (a *absence) read(ctx context.Context, b watchedReader, now time.Time, log *slog.Logger) bool {
 	a.began = now
 	if len(a.scope.Kinds) == 0 {
 		return true
 	}
 	return retryUntilDone(ctx, log, "the watch times", func() error {
 		var err error
-		a.earlier, err = bus.Watched(ctx)
+		a.earlier, err = b.Watched(ctx)
 		return err
 	})
 }

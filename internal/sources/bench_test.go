@@ -21,6 +21,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
@@ -36,7 +37,7 @@ type bench struct {
 	*testing.T
 	nc      *nats.Conn
 	js      jetstream.JetStream
-	bus     *events.Bus
+	bus     *bus.Bus
 	client  *fake.Clientset
 	dynamic *dynamicfake.FakeDynamicClient
 	keyFile string
@@ -53,7 +54,7 @@ func newBench(t *testing.T, objects ...runtime.Object) *bench {
 	})
 	b.nc, b.js = natstest.Streams(t)
 	var err error
-	b.bus, err = events.Open(t.Context(), b.nc, testCluster, nil)
+	b.bus, err = bus.Open(t.Context(), b.nc, testCluster, nil)
 	must(t, err)
 	b.keyFile = keyFileOf(t)
 	return b
@@ -133,7 +134,7 @@ func (b *bench) changes() []events.Change {
 	var stored []*jetstream.RawStreamMsg
 	b.eventually("the history can be read", func() bool {
 		var err error
-		if stored, err = b.stored(); err != nil && !events.IsSilence(err) {
+		if stored, err = b.stored(); err != nil && !bus.IsSilence(err) {
 			b.Fatal(err)
 		}
 		return err == nil && (len(stored) == 0 || b.isOnChanges(stored[len(stored)-1]))
@@ -180,7 +181,7 @@ func (b *bench) isOnChanges(event *jetstream.RawStreamMsg) bool {
 func (b *bench) lastOn(subject string) (events.Stored, bool) {
 	b.Helper()
 	stored, err := b.bus.Last(b.Context(), subject)
-	if err != nil && !errors.Is(err, events.ErrNotFound) && !events.IsSilence(err) {
+	if err != nil && !errors.Is(err, events.ErrNotFound) && !bus.IsSilence(err) {
 		b.Fatal(err)
 	}
 	return stored, err == nil
@@ -191,7 +192,7 @@ func (b *bench) lastSeq() uint64 {
 	b.Helper()
 	stream, err := b.js.Stream(b.Context(), events.StreamChanges)
 	switch {
-	case events.IsSilence(err):
+	case bus.IsSilence(err):
 		return 0
 	case err != nil:
 		b.Fatal(err)

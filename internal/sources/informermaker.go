@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/reloader"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
@@ -20,7 +20,7 @@ type informerMaker struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 	ring    *kinds.Keyring
-	keys    annotations.Reloader
+	keys    reloader.Annotations
 	// The API server sends the sources whose labels match selector, without those in the ignored namespaces. An empty selector matches all.
 	selector string
 	ignored  []string

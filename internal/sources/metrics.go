@@ -7,8 +7,9 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
 // metrics has the metrics of the watcher, without those of secret stores.
@@ -24,8 +25,8 @@ type metrics struct {
 }
 
 // instruments is the only definition of the metrics.
-func (m *metrics) instruments() []instrument.Instrument {
-	return []instrument.Instrument{
+func (m *metrics) instruments() []telemetry.Instrument {
+	return []telemetry.Instrument{
 		{Counter: &m.changes, Name: "keyturn.watcher.events", Unit: "{event}", Labels: []string{"kind", "verb"}, About: "Events published about sources."},
 		{
 			Counter: &m.errors, Name: "keyturn.watcher.publish.errors", Unit: "{error}",
@@ -57,12 +58,12 @@ func (m *metrics) instruments() []instrument.Instrument {
 }
 
 // Instruments lists the metrics of the watcher, without those of secret stores.
-func Instruments() []instrument.Instrument { return new(metrics).instruments() }
+func Instruments() []telemetry.Instrument { return new(metrics).instruments() }
 
 // newMetrics registers the metrics. The numbers of queued sources, and of the known ones that are watched, are observed on each collection.
 func newMetrics(meter metric.Meter, queued, throttled func() int, lastEvents *ledger, watched func(events.Source) bool) (*metrics, error) {
 	m := &metrics{}
-	if err := instrument.Make(meter, m.instruments()); err != nil {
+	if err := telemetry.MakeInstruments(meter, m.instruments()); err != nil {
 		return nil, err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
@@ -95,7 +96,7 @@ func (m *metrics) tried(ctx context.Context, kind events.Kind, err error) {
 	reject, rejected := errors.AsType[*events.RejectError](err)
 	switch {
 	case err == nil:
-	case errors.Is(err, events.ErrConflict):
+	case errors.Is(err, bus.ErrConflict):
 		labels = append(labels, attribute.String("error.type", "conflict"))
 	case rejected:
 		labels = append(labels, attribute.String("error.type", reject.Reason))

@@ -12,6 +12,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
@@ -47,7 +48,7 @@ func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 	m.errors.Add(t.Context(), 1)
 	m.lost.Add(t.Context(), 2)
 	m.tried(t.Context(), events.KindSecret, nil)
-	m.tried(t.Context(), events.KindSecret, fmt.Errorf("publishing: %w", events.ErrConflict))
+	m.tried(t.Context(), events.KindSecret, fmt.Errorf("publishing: %w", bus.ErrConflict))
 	m.tried(t.Context(), events.KindSecret, &events.RejectError{Reason: "malformed", Err: errors.New("no")})
 	m.tried(t.Context(), events.KindSecret, errors.New("no answer"))
 

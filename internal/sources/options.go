@@ -15,12 +15,12 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/health"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/reloader"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
+	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
 // Options configure a Watcher. The fields of the first group are flags of the watcher.
@@ -66,14 +66,14 @@ type Options struct {
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// Progress is called once for each worker and returns that worker's progress, for the liveness probe. Default: a Progress that is never probed.
-	Progress func() *health.Progress
+	Progress func() *telemetry.Progress
 }
 
 // DefaultOptions returns the options to watch the kinds that every cluster has, in all namespaces.
 func DefaultOptions() Options {
 	return Options{
 		Kinds: kinds.DefaultNames(), Workers: 8, NamespaceBudget: 4 << 20, LookAgain: time.Minute, CheckStream: 30 * time.Second, Now: time.Now,
-		OpenBao: openbao.DefaultOptions(), Progress: func() *health.Progress { return nil },
+		OpenBao: openbao.DefaultOptions(), Progress: func() *telemetry.Progress { return nil },
 	}
 }
 
@@ -91,7 +91,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Workers, "publish-workers", o.Workers, "`number` of events to publish concurrently")
 	flags.IntVar(&o.NamespaceBudget, "namespace-budget", o.NamespaceBudget,
 		"`bytes` of events that a namespace may publish per hour, with up to four hours of it at once; further changes wait; 0 disables the limit")
-	annotations.AddFlag(flags, &o.ReloaderAnnotations)
+	reloader.AddFlag(flags, &o.ReloaderAnnotations)
 	o.OpenBao.AddFlags(flags)
 }
 
@@ -141,7 +141,7 @@ func (o *Options) Validate() error {
 	if o.NamespaceSelector != "" && len(o.Namespaces) > 0 {
 		problems = append(problems, fmt.Errorf("--namespace-selector: %q, want none with --namespaces", o.NamespaceSelector))
 	}
-	if _, err := annotations.Parse(o.ReloaderAnnotations); err != nil {
+	if _, err := reloader.Parse(o.ReloaderAnnotations); err != nil {
 		problems = append(problems, err)
 	}
 	if o.Workers < 1 {

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
@@ -54,7 +55,7 @@ func (p *publisher) publish(ctx context.Context, change events.Change, expected 
 	change.Trace = events.TraceFrom(ctx)
 	seq, err := p.bus.PublishChange(ctx, change, expected)
 	p.metrics.tried(ctx, change.Source.Kind, err)
-	if errors.Is(err, events.ErrConflict) {
+	if errors.Is(err, bus.ErrConflict) {
 		return err
 	}
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
@@ -50,7 +50,7 @@ func retryUntilDone(ctx context.Context, log *slog.Logger, what string, read fun
 		}
 		delay := delays.Step()
 		log.ErrorContext(ctx, "cannot read the stream", "what", what, "err", err, "retry_in", delay)
-		if !backoff.Sleep(ctx, delay) {
+		if !kube.Sleep(ctx, delay) {
 			return false
 		}
 	}
@@ -111,7 +111,7 @@ const tombstoneInterval = time.Hour
 
 // forgetTombstones drops those deletions at each interval until ctx is done. Otherwise each source that ever existed would stay in memory.
 func (r *ledgerReader) forgetTombstones(ctx context.Context) {
-	for backoff.Sleep(ctx, tombstoneInterval) {
+	for kube.Sleep(ctx, tombstoneInterval) {
 		r.ledger.forgetTombstones(r.now())
 	}
 }

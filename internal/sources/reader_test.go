@@ -43,10 +43,10 @@ func (s *stateOf) Last(context.Context, string) (events.Stored, error) {
 	return s.stored[0], nil
 }
 
-func readerOf(bus stateReader) (*ledgerReader, *testkit.Log) {
+func readerOf(b stateReader) (*ledgerReader, *testkit.Log) {
 	log := &testkit.Log{}
 	return &ledgerReader{
-		bus: bus, cluster: testCluster, kinds: []events.Kind{testSource.Kind}, ledger: newLedger(),
+		bus: b, cluster: testCluster, kinds: []events.Kind{testSource.Kind}, ledger: newLedger(),
 		now: func() time.Time { return epoch }, log: slog.New(slog.NewJSONHandler(log, nil)),
 	}, log
 }
@@ -58,15 +58,15 @@ func unreadable(source events.Source, seq uint64) events.Stored {
 
 func TestTheLastEventsAreReadAgainUntilTheyCanBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bus := &stateOf{failures: 8, stored: []events.Stored{unreadable(testSource, 5)}}
-		reader, log := readerOf(bus)
+		b := &stateOf{failures: 8, stored: []events.Stored{unreadable(testSource, 5)}}
+		reader, log := readerOf(b)
 		if !reader.readAll(t.Context()) {
 			t.Fatal("it gave up")
 		}
-		wantEqual(t, "filters", []string{events.KindFilter(testCluster, events.KindSecret)}, bus.filters)
+		wantEqual(t, "filters", []string{events.KindFilter(testCluster, events.KindSecret)}, b.filters)
 		for i, seconds := range []int{1, 2, 4, 8, 16, 30, 30, 30} {
 			least := time.Duration(seconds) * time.Second
-			if waited := bus.tries[i+1].Sub(bus.tries[i]); waited < least || waited > least+least/10 {
+			if waited := b.tries[i+1].Sub(b.tries[i]); waited < least || waited > least+least/10 {
 				t.Errorf("try %d came after %s, want %s and at most a tenth more", i+1, waited, least)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
@@ -96,7 +97,7 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 			}
 		}
 		err := r.publisher.publish(ctx, change, expected, entry.at)
-		if !errors.Is(err, events.ErrConflict) {
+		if !errors.Is(err, bus.ErrConflict) {
 			return r.settle(source, found, entry, err)
 		}
 		// Another watcher of this cluster was faster, or the stream has lost the event. Compare with the event on the stream.
@@ -104,7 +105,7 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 			return err
 		}
 	}
-	return fmt.Errorf("publishing %s: %w, %d times in a row", source, events.ErrConflict, maxConflicts)
+	return fmt.Errorf("publishing %s: %w, %d times in a row", source, bus.ErrConflict, maxConflicts)
 }
 
 // leave ends the work on a source that has no event to publish, or none yet. A deletion may have to wait for the first list, but only if the last

@@ -13,6 +13,7 @@ import (
 
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
@@ -28,7 +29,7 @@ type publications struct {
 func (p *publications) PublishChange(_ context.Context, change events.Change, expected uint64) (uint64, error) {
 	p.published, p.expected = append(p.published, change), append(p.expected, expected)
 	if len(p.published) <= p.conflicts {
-		return 0, fmt.Errorf("publishing: %w", events.ErrConflict)
+		return 0, fmt.Errorf("publishing: %w", bus.ErrConflict)
 	}
 	return uint64(10 + len(p.published)), p.err
 }
@@ -61,7 +62,7 @@ func queuedIn(p *pendingSources) []events.Source {
 	})
 }
 
-func reconcilerOf(t *testing.T, bus *publications, assess assessor) *reconciler {
+func reconcilerOf(t *testing.T, stream *publications, assess assessor) *reconciler {
 	t.Helper()
 	reader, _ := readerOf(&stateOf{stored: []events.Stored{unreadable(testSource, 9)}})
 	pending := newPendingSources(time.Now)
@@ -71,7 +72,7 @@ func reconcilerOf(t *testing.T, bus *publications, assess assessor) *reconciler 
 		ledger: reader.ledger, reader: reader, throttle: newThrottle(0, time.Now, slog.New(slog.DiscardHandler)), readiness: complete(),
 		informers: listedKinds(true), sightings: newSightings(), pending: pending,
 		publisher: &publisher{
-			bus: bus, ledger: reader.ledger, metrics: unmeasured(t, reader.ledger), tracer: tracenoop.NewTracerProvider().Tracer(""),
+			bus: stream, ledger: reader.ledger, metrics: unmeasured(t, reader.ledger), tracer: tracenoop.NewTracerProvider().Tracer(""),
 			log: slog.New(slog.DiscardHandler),
 		},
 	}
@@ -103,8 +104,8 @@ func TestWhatWasNoticedIsKeptUntilTheCacheShowsIt(t *testing.T) {
 		{"a deletion whose source is told again meanwhile", true, true, false, queueEntry{gone: true}, errUndecided},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			bus := &publications{}
-			r := reconcilerOf(t, bus, assessFunc(func(_ events.Source, before *kinds.LastEvent, _ queueEntry) assessment {
+			stream := &publications{}
+			r := reconcilerOf(t, stream, assessFunc(func(_ events.Source, before *kinds.LastEvent, _ queueEntry) assessment {
 				found := publishAgain(before)
 				found.doubted = tt.doubted
 				return found
@@ -118,8 +119,8 @@ func TestWhatWasNoticedIsKeptUntilTheCacheShowsIt(t *testing.T) {
 			if err := r.reconcile(t.Context(), testSource, &tt.entry); !errors.Is(err, tt.want) {
 				t.Errorf("error %v, want %v", err, tt.want)
 			}
-			if published := len(bus.published) == 1; published != tt.lost {
-				t.Errorf("published %+v", bus.published)
+			if published := len(stream.published) == 1; published != tt.lost {
+				t.Errorf("published %+v", stream.published)
 			}
 		})
 	}
@@ -129,25 +130,25 @@ func TestWhatWasNoticedIsKeptUntilTheCacheShowsIt(t *testing.T) {
 // namespaces.
 func TestADeletionWithoutAnEventIsNotKept(t *testing.T) {
 	for _, before := range []*kinds.LastEvent{nil, kinds.UnreadableEvent(3), lastOf(3, events.VerbDeleted)} {
-		bus := &publications{}
-		r := reconcilerOf(t, bus, never)
+		stream := &publications{}
+		r := reconcilerOf(t, stream, never)
 		r.informers = listedKinds(false)
 		r.ledger.set(testSource, before)
-		if err := r.reconcile(t.Context(), testSource, &queueEntry{gone: true}); err != nil || len(bus.published) > 0 {
-			t.Errorf("after %+v: published %+v, %v", before, bus.published, err)
+		if err := r.reconcile(t.Context(), testSource, &queueEntry{gone: true}); err != nil || len(stream.published) > 0 {
+			t.Errorf("after %+v: published %+v, %v", before, stream.published, err)
 		}
 	}
 }
 
 func TestReconcileComparesAgainWithWhatAnotherWatcherSaid(t *testing.T) {
-	for conflicts, want := range map[int]error{maxConflicts - 1: nil, maxConflicts: events.ErrConflict} {
-		bus := &publications{conflicts: conflicts}
-		r := reconcilerOf(t, bus, always)
+	for conflicts, want := range map[int]error{maxConflicts - 1: nil, maxConflicts: bus.ErrConflict} {
+		stream := &publications{conflicts: conflicts}
+		r := reconcilerOf(t, stream, always)
 		if err := r.reconcile(t.Context(), testSource, &queueEntry{}); !errors.Is(err, want) {
 			t.Errorf("after %d conflicts: error %v, want %v", conflicts, err, want)
 		}
-		if len(bus.published) != maxConflicts || bus.expected[0] != 0 || bus.expected[1] != 9 {
-			t.Errorf("published as the successors of %v, want %d tries, after the first of 9", bus.expected, maxConflicts)
+		if len(stream.published) != maxConflicts || stream.expected[0] != 0 || stream.expected[1] != 9 {
+			t.Errorf("published as the successors of %v, want %d tries, after the first of 9", stream.expected, maxConflicts)
 		}
 	}
 }
@@ -162,8 +163,8 @@ func TestAnObservationOfWhichNoEventCanBeMadeIsDropped(t *testing.T) {
 		since bool
 	}{{"that is the last", false}, {"that is not the last any more", true}} {
 		t.Run(tt.name, func(t *testing.T) {
-			bus := &publications{err: errRefused}
-			r := reconcilerOf(t, bus, nil)
+			stream := &publications{err: errRefused}
+			r := reconcilerOf(t, stream, nil)
 			s := storesOf(t)
 			s.sight(written(7, "update", 1))
 			mustTake(t, s.pending, source)
@@ -177,8 +178,8 @@ func TestAnObservationOfWhichNoEventCanBeMadeIsDropped(t *testing.T) {
 				return found
 			})
 			err := r.reconcile(t.Context(), source, &queueEntry{})
-			if _, refused := errors.AsType[*events.RejectError](err); !refused || len(bus.published) != 1 {
-				t.Errorf("error %v after %d tries, want that it was refused once", err, len(bus.published))
+			if _, refused := errors.AsType[*events.RejectError](err); !refused || len(stream.published) != 1 {
+				t.Errorf("error %v after %d tries, want that it was refused once", err, len(stream.published))
 			}
 			if waiting := s.sightings.get(source); (waiting != nil) != tt.since || tt.since && waiting.Version != 8 {
 				t.Errorf("%+v waits", waiting)

@@ -10,13 +10,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
 // extentReader reads the extent and the subjects of the stream. An events.Bus implements it.
 type extentReader interface {
-	Extent(ctx context.Context) (events.Extent, error)
+	Extent(ctx context.Context) (bus.Extent, error)
 	Subjects(ctx context.Context, filter string) (map[string]struct{}, error)
 }
 
@@ -39,7 +40,7 @@ type recovery struct {
 	metrics   *metrics
 	log       *slog.Logger
 
-	seen events.Extent // of the stream at the last check; the ledger has its events
+	seen bus.Extent // of the stream at the last check; the ledger has its events
 }
 
 // lossBackoff is the factor by which the interval may grow while the stream loses events.
@@ -97,7 +98,7 @@ func (r *recovery) check(ctx context.Context) (bool, error) {
 
 // suspect reports whether the stream was created again or may lack an event of the ledger. An event of another watcher has the same effect. A stream
 // that was rolled back lacks at least the newest event.
-func (r *recovery) suspect(ctx context.Context, extent events.Extent) (bool, error) {
+func (r *recovery) suspect(ctx context.Context, extent bus.Extent) (bool, error) {
 	held := r.reader.ledger.holdings(r.reader.now(), r.informers.watches)
 	switch {
 	case !r.seen.Created.IsZero() && !r.seen.Created.Equal(extent.Created):

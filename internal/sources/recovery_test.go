@@ -9,12 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
 // extents is a stream of which only the extent and the subjects are known. It records when the extent is read.
 type extents struct {
-	extent events.Extent
+	extent bus.Extent
 	err    error
 	reads  []time.Time
 	// purged is the source whose subject is gone.
@@ -23,7 +24,7 @@ type extents struct {
 	onRead func()
 }
 
-func (e *extents) Extent(context.Context) (events.Extent, error) {
+func (e *extents) Extent(context.Context) (bus.Extent, error) {
 	e.reads = append(e.reads, time.Now())
 	if e.onRead != nil {
 		e.onRead()
@@ -47,7 +48,7 @@ type watchedNamespace string
 func (n watchedNamespace) watches(source events.Source) bool { return source.Namespace == string(n) }
 
 // recoveryOf is a recovery of a stream whose last events are stored.
-func recoveryOf(t *testing.T, extent events.Extent, stored ...events.Stored) *recovery {
+func recoveryOf(t *testing.T, extent bus.Extent, stored ...events.Stored) *recovery {
 	t.Helper()
 	state := &stateOf{stored: stored}
 	if len(stored) == 0 {
@@ -66,17 +67,17 @@ func TestTheStreamIsSuspectedOfALoss(t *testing.T) {
 	unwatched := events.Source{Kind: events.KindSecret, Namespace: "bank", Name: "db"}
 	for _, tt := range []struct {
 		name   string
-		extent events.Extent
+		extent bus.Extent
 		stored []events.Stored
 		purged events.Source
 		want   bool
 	}{
-		{"not if it has what the ledger has", events.Extent{FirstSeq: 3, Events: 2}, []events.Stored{unreadable(otherSource, 7)}, events.Source{}, false},
-		{"if it has fewer events", events.Extent{FirstSeq: 3, Events: 1}, []events.Stored{unreadable(otherSource, 7)}, events.Source{}, true},
-		{"if its oldest event is newer", events.Extent{FirstSeq: 4, Events: 2}, []events.Stored{unreadable(otherSource, 7)}, events.Source{}, true},
-		{"if its newest event is another", events.Extent{FirstSeq: 1, Events: 9}, []events.Stored{unreadable(otherSource, 5)}, events.Source{}, true},
-		{"if it has none where the newest was", events.Extent{FirstSeq: 1, Events: 9}, nil, events.Source{}, true},
-		{"if it lacks one of many", events.Extent{FirstSeq: 1, Events: 9}, []events.Stored{unreadable(otherSource, 7)}, testSource, true},
+		{"not if it has what the ledger has", bus.Extent{FirstSeq: 3, Events: 2}, []events.Stored{unreadable(otherSource, 7)}, events.Source{}, false},
+		{"if it has fewer events", bus.Extent{FirstSeq: 3, Events: 1}, []events.Stored{unreadable(otherSource, 7)}, events.Source{}, true},
+		{"if its oldest event is newer", bus.Extent{FirstSeq: 4, Events: 2}, []events.Stored{unreadable(otherSource, 7)}, events.Source{}, true},
+		{"if its newest event is another", bus.Extent{FirstSeq: 1, Events: 9}, []events.Stored{unreadable(otherSource, 5)}, events.Source{}, true},
+		{"if it has none where the newest was", bus.Extent{FirstSeq: 1, Events: 9}, nil, events.Source{}, true},
+		{"if it lacks one of many", bus.Extent{FirstSeq: 1, Events: 9}, []events.Stored{unreadable(otherSource, 7)}, testSource, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := recoveryOf(t, tt.extent, tt.stored...)
@@ -101,19 +102,19 @@ func TestTheStreamIsCheckedAtIntervals(t *testing.T) {
 		seconds []int
 	}{
 		{"that are equal while nothing is lost", func(*recovery, *extents) {}, []int{30, 30, 30, 30}},
-		{"that are short at first where it does not answer", func(_ *recovery, bus *extents) {
-			bus.err = errors.New("no answer")
+		{"that are short at first where it does not answer", func(_ *recovery, b *extents) {
+			b.err = errors.New("no answer")
 		}, []int{1, 2, 4, 8, 16, 30, 30}},
-		{"that grow while it loses events again and again", func(r *recovery, bus *extents) {
-			bus.onRead = func() { r.reader.ledger.set(testSource, lastOf(3, events.VerbObserved)) }
+		{"that grow while it loses events again and again", func(r *recovery, b *extents) {
+			b.onRead = func() { r.reader.ledger.set(testSource, lastOf(3, events.VerbObserved)) }
 		}, []int{60, 120, 240, 480, 960, 960, 960}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := recoveryOf(t, events.Extent{FirstSeq: 1, Created: epoch})
-				bus := &extents{extent: events.Extent{FirstSeq: 1, Created: epoch}}
-				r.bus = bus
-				tt.prepare(r, bus)
+				r := recoveryOf(t, bus.Extent{FirstSeq: 1, Created: epoch})
+				b := &extents{extent: bus.Extent{FirstSeq: 1, Created: epoch}}
+				r.bus = b
+				tt.prepare(r, b)
 				ctx, stop := context.WithCancel(t.Context())
 				reconnected := make(chan struct{})
 				var running sync.WaitGroup
@@ -126,15 +127,15 @@ func TestTheStreamIsCheckedAtIntervals(t *testing.T) {
 				synctest.Wait()
 				for i, s := range tt.seconds {
 					least := time.Duration(s) * time.Second
-					if waited := bus.reads[i+1].Sub(bus.reads[i]); waited < least || waited > least+least/10 {
+					if waited := b.reads[i+1].Sub(b.reads[i]); waited < least || waited > least+least/10 {
 						t.Errorf("check %d came after %s, want %s and at most a tenth more", i+1, waited, least)
 					}
 				}
-				before := len(bus.reads)
+				before := len(b.reads)
 				reconnected <- struct{}{}
 				synctest.Wait()
-				if len(bus.reads) != before+1 {
-					t.Errorf("after a reconnection there are %d checks, want %d", len(bus.reads), before+1)
+				if len(b.reads) != before+1 {
+					t.Errorf("after a reconnection there are %d checks, want %d", len(b.reads), before+1)
 				}
 				stop()
 				running.Wait()

@@ -16,6 +16,7 @@ import (
 
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
@@ -156,7 +157,7 @@ func publishedOf(t *testing.T, change events.Change, at time.Time) *kinds.LastEv
 		t.Fatalf("%+v: %v", change, err)
 	}
 	subject := events.Subject(testCluster, change.Source)
-	msg, err := events.ToMsg(event, subject)
+	msg, err := bus.ToMsg(event, subject)
 	if err != nil {
 		t.Fatalf("%+v: %v", change, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -16,11 +17,11 @@ import (
 // throttled returns a reconciler of sources that have always changed, in namespaces whose budget is eventsAnHour events of one key per hour.
 func throttled(t *testing.T, eventsAnHour int, now func() time.Time) (*reconciler, *publications, *testkit.Log) {
 	t.Helper()
-	bus := &publications{}
-	r := reconcilerOf(t, bus, always)
+	b := &publications{}
+	r := reconcilerOf(t, b, always)
 	log := &testkit.Log{}
 	r.throttle = newThrottle(eventsAnHour*weight(events.Change{Source: inNamespace("noisy", 0)}), now, slog.New(slog.NewJSONHandler(log, nil)))
-	return r, bus, log
+	return r, b, log
 }
 
 // inNamespace names one of many sources.
@@ -30,7 +31,7 @@ func inNamespace(namespace string, i int) events.Source {
 
 func TestANamespaceOverItsBudgetWaitsAndNoOtherDoes(t *testing.T) {
 	now := epoch
-	r, bus, log := throttled(t, 6, func() time.Time { return now })
+	r, b, log := throttled(t, 6, func() time.Time { return now })
 	entries := make(map[int]*queueEntry)
 	publish := func(i int) time.Duration {
 		t.Helper()
@@ -54,8 +55,8 @@ func TestANamespaceOverItsBudgetWaitsAndNoOtherDoes(t *testing.T) {
 			t.Errorf("the event %d waits for %s, want %s", 25+i, after, want)
 		}
 	}
-	if n := r.throttle.length(); n != 3 || len(bus.published) != 24 {
-		t.Errorf("%d events wait and %d are published, want 3 and 24", n, len(bus.published))
+	if n := r.throttle.length(); n != 3 || len(b.published) != 24 {
+		t.Errorf("%d events wait and %d are published, want 3 and 24", n, len(b.published))
 	}
 	if err := r.reconcile(t.Context(), inNamespace("quiet", 0), &queueEntry{}); err != nil {
 		t.Errorf("another namespace: %v", err)
@@ -114,7 +115,7 @@ func TestTheWeightOfAnEventIsAboutItsSize(t *testing.T) {
 		}
 		event, err := change.Event()
 		must(t, err)
-		msg, err := events.ToMsg(event, events.Subject(testCluster, testSource))
+		msg, err := bus.ToMsg(event, events.Subject(testCluster, testSource))
 		must(t, err)
 		if got, size := weight(change), msg.Size(); got < size*2/3 || got > size*2 {
 			t.Errorf("with %+v it weighs %d bytes and has %d", of, got, size)

@@ -9,8 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/keyturn/keyturn/internal/annotations"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/reloader"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
@@ -74,7 +75,7 @@ func (w *Watcher) addObjects(ring *kinds.Keyring) error {
 	if err != nil {
 		return err // Validate has named the flag.
 	}
-	keys, err := annotations.Parse(w.options.ReloaderAnnotations)
+	keys, err := reloader.Parse(w.options.ReloaderAnnotations)
 	if err != nil {
 		return err
 	}
@@ -154,16 +155,16 @@ func (w *Watcher) Ready() error {
 
 // Run publishes to the bus until ctx is done, and then finishes the events in progress. It returns nil if it ended because ctx is done. It must be
 // called only once.
-func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
+func (w *Watcher) Run(ctx context.Context, b *bus.Bus) error {
 	var running, feeding sync.WaitGroup
 	defer running.Wait()
 	// Deferred calls run in reverse: everything that the feed has received is queued before the queue is shut down.
 	defer w.pending.shutDown()
 	defer feeding.Wait()
 	reader := &ledgerReader{
-		bus: bus, cluster: w.options.Cluster, kinds: slices.Collect(maps.Keys(w.assessors)), ledger: w.ledger, now: w.options.Now, log: w.log,
+		bus: b, cluster: w.options.Cluster, kinds: slices.Collect(maps.Keys(w.assessors)), ledger: w.ledger, now: w.options.Now, log: w.log,
 	}
-	if !reader.readAll(ctx) || !w.absence.read(ctx, bus, w.options.Now(), w.log) {
+	if !reader.readAll(ctx) || !w.absence.read(ctx, b, w.options.Now(), w.log) {
 		return nil
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -179,13 +180,13 @@ func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
 		})
 	}
 	w.informers.waitForWriters(ctx)
-	w.startWorkers(ctx, &running, reader, bus)
+	w.startWorkers(ctx, &running, reader, b)
 	lost := make(chan struct{}, 1)
-	w.watchStream(ctx, &running, reader, bus, lost)
+	w.watchStream(ctx, &running, reader, b, lost)
 	w.awaitComplete(ctx)
 	if w.readiness.complete.Load() && len(w.absence.scope.Kinds) > 0 {
 		attended := &attendance{
-			bus: bus, scope: w.absence.scope, pending: w.pending, readiness: &w.readiness, now: w.options.Now, log: w.log,
+			bus: b, scope: w.absence.scope, pending: w.pending, readiness: &w.readiness, now: w.options.Now, log: w.log,
 		}
 		running.Go(func() { attended.run(ctx, lost) })
 	}
@@ -194,11 +195,11 @@ func (w *Watcher) Run(ctx context.Context, bus *events.Bus) error {
 	return failure
 }
 
-func (w *Watcher) startWorkers(ctx context.Context, running *sync.WaitGroup, reader *ledgerReader, bus *events.Bus) {
+func (w *Watcher) startWorkers(ctx context.Context, running *sync.WaitGroup, reader *ledgerReader, b *bus.Bus) {
 	reconciler := &reconciler{
 		cluster: w.options.Cluster, now: w.options.Now, assessors: w.assessors, ledger: w.ledger, reader: reader, throttle: w.throttle,
 		pending: w.pending, sightings: w.sightings, informers: w.informers, readiness: &w.readiness,
-		publisher: &publisher{bus: bus, ledger: w.ledger, metrics: w.metrics, tracer: w.options.Tracer, log: w.log},
+		publisher: &publisher{bus: b, ledger: w.ledger, metrics: w.metrics, tracer: w.options.Tracer, log: w.log},
 	}
 	for range w.options.Workers {
 		one := &worker{pending: w.pending, reconciler: reconciler, progress: w.options.Progress(), metrics: w.metrics, log: w.log}
@@ -207,13 +208,13 @@ func (w *Watcher) startWorkers(ctx context.Context, running *sync.WaitGroup, rea
 }
 
 // watchStream keeps the ledger in line with the stream until ctx is done. It sends to lost when the stream has lost events.
-func (w *Watcher) watchStream(ctx context.Context, running *sync.WaitGroup, reader *ledgerReader, bus *events.Bus, lost chan<- struct{}) {
+func (w *Watcher) watchStream(ctx context.Context, running *sync.WaitGroup, reader *ledgerReader, b *bus.Bus, lost chan<- struct{}) {
 	recovery := &recovery{
-		bus: bus, reader: reader, interval: w.options.CheckStream, informers: w.informers, pending: w.pending, lost: lost, metrics: w.metrics,
+		bus: b, reader: reader, interval: w.options.CheckStream, informers: w.informers, pending: w.pending, lost: lost, metrics: w.metrics,
 		log: w.log,
 	}
 	reconnected := make(chan struct{}, 1)
-	running.Go(func() { bus.OnReconnect(ctx, func() { signal(reconnected) }) })
+	running.Go(func() { b.OnReconnect(ctx, func() { signal(reconnected) }) })
 	running.Go(func() { recovery.run(ctx, reconnected) })
 	running.Go(func() { reader.forgetTombstones(ctx) })
 }

@@ -6,14 +6,14 @@ import (
 	"log/slog"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/health"
+	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
 // worker reconciles pending sources, one at a time.
 type worker struct {
 	pending    *pendingSources
 	reconciler sourceReconciler
-	progress   *health.Progress
+	progress   *telemetry.Progress
 	metrics    *metrics
 	log        *slog.Logger
 }

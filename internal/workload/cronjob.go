@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 
-	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 )
@@ -110,7 +109,7 @@ func (o startedCronJobs) record(ctx context.Context, name string, p Patch, tried
 		if kube.IsDenied(err) {
 			return tried, refused
 		}
-		if !backoff.Sleep(ctx, delays.Step()) {
+		if !kube.Sleep(ctx, delays.Step()) {
 			return tried, refused
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/keyturn/keyturn/internal/annotations"
+	"github.com/keyturn/keyturn/internal/reloader"
 )
 
 // Pause is how long the changes of a Deployment are gathered before they roll it, as Reloader's annotations say. The zero value means not at all.
@@ -71,7 +71,7 @@ func (w *Workload) IsPausedBySomeone() bool {
 }
 
 // readPause reads the annotations of a Deployment. A beginning that is not a valid time, as after a manual edit, counts as none.
-func (w *Workload) readPause(keys annotations.Reloader, on map[string]string) {
+func (w *Workload) readPause(keys reloader.Annotations, on map[string]string) {
 	w.pausedAtKey = keys.PausedAt
 	w.Pause.Begun, _ = time.Parse(time.RFC3339, on[keys.PausedAt])
 	text, ok := on[keys.PausePeriod]

@@ -8,9 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/window"
+	"github.com/keyturn/keyturn/internal/reloader"
 )
 
 // Reading has the settings that determine how workloads are read. It is the same for all workloads of an actuator.
@@ -28,7 +27,7 @@ type Reading struct {
 	// Unwatched are the kinds that are not watched, and that targets may control.
 	Unwatched []string
 	// Window is --window: when workloads without an annotation for it may be rolled.
-	Window window.Windows
+	Window Windows
 	// MinInterval is --min-interval: the shortest time between two rolls of a workload without an annotation for it.
 	MinInterval time.Duration
 	// MaxRollsPerHour is --max-rolls-per-hour: how often a workload without an annotation for it may be rolled. Zero means no limit.
@@ -38,13 +37,13 @@ type Reading struct {
 	// Bake is --bake: how long the pods of a workload that is rolled first must stay ready if it has no annotation for it.
 	Bake time.Duration
 	// Keys are the keys of Reloader's annotations. Zero means Reloader's defaults.
-	Keys annotations.Reloader
+	Keys reloader.Annotations
 }
 
 // keys returns the keys of Reloader's annotations.
-func (r Reading) keys() annotations.Reloader {
-	if r.Keys == (annotations.Reloader{}) {
-		return annotations.Default()
+func (r Reading) keys() reloader.Annotations {
+	if r.Keys == (reloader.Annotations{}) {
+		return reloader.Default()
 	}
 	return r.Keys
 }

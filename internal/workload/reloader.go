@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/expression"
+	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/reloader"
 )
 
 // reloaderKind are the annotations of Reloader about one kind of source.
@@ -19,7 +19,7 @@ type reloaderKind struct {
 }
 
 // reloaderKinds are the kinds that Reloader has annotations about. The keys of exclusions and of SecretProviderClasses cannot be configured.
-func reloaderKinds(keys annotations.Reloader) [3]reloaderKind {
+func reloaderKinds(keys reloader.Annotations) [3]reloaderKind {
 	return [...]reloaderKind{
 		{events.KindSecret, keys.Secret, keys.AutoSecret, "secrets.exclude.reloader.stakater.com/reload"},
 		{events.KindConfigMap, keys.ConfigMap, keys.AutoConfigMap, "configmaps.exclude.reloader.stakater.com/reload"},
@@ -33,7 +33,7 @@ func reloaderKinds(keys annotations.Reloader) [3]reloaderKind {
 // reloaderReader reads the annotations of Reloader, with the meaning that they have for Reloader.
 type reloaderReader struct {
 	*rules
-	keys annotations.Reloader
+	keys reloader.Annotations
 	// strict gives names exactly the meaning that they have for Reloader.
 	strict bool
 }
@@ -114,7 +114,7 @@ func (p reloaderReader) named(k reloaderKind, text string) {
 	if !p.fits(k.named, text) {
 		return
 	}
-	left := expression.MaxSteps
+	left := kube.MaxExpressionSteps
 	for item := range strings.SplitSeq(text, ",") {
 		item = strings.TrimSpace(item)
 		if item == "" {
@@ -123,7 +123,7 @@ func (p reloaderReader) named(k reloaderKind, text string) {
 		name, steps, err := p.name(item, left)
 		if err != nil {
 			allowed := "allowed is the name of a " + string(k.kind) + ", or a regular expression for all of it"
-			if errors.Is(err, expression.ErrTooLarge) {
+			if errors.Is(err, kube.ErrExpressionTooLarge) {
 				allowed = "shorten them, or write names, which do not count, or a pattern such as " + string(k.kind) + "/app-* in " + AnnotationRollOn
 			}
 			p.fail(k.named, item, err.Error(), allowed)
@@ -147,7 +147,7 @@ func (p reloaderReader) name(item string, left int) (matcher, int, error) {
 		return compiled("^"+item+"$", left)
 	}
 	// The item is parsed alone: "a)|(b" is not an expression until it is put in parentheses.
-	tree, _, err := expression.Parse(item, expression.MaxSteps)
+	tree, _, err := kube.ParseExpression(item, kube.MaxExpressionSteps)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -163,7 +163,7 @@ func (p reloaderReader) name(item string, left int) (matcher, int, error) {
 }
 
 func compiled(text string, left int) (matcher, int, error) {
-	whole, steps, err := expression.Compile(text, left)
+	whole, steps, err := kube.CompileExpression(text, left)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -3,7 +3,7 @@ package workload
 import (
 	"testing"
 
-	"github.com/keyturn/keyturn/internal/annotations"
+	"github.com/keyturn/keyturn/internal/reloader"
 )
 
 func TestEveryKeyCountsWhereAnItemSaysSo(t *testing.T) {
@@ -46,7 +46,7 @@ func TestWithReloaderNamesAreCompiledAsReloaderDoes(t *testing.T) {
 }
 
 func TestTheKeysOfReloadersAnnotationsAreThoseThatAreConfigured(t *testing.T) {
-	keys := annotations.Default()
+	keys := reloader.Default()
 	keys.Auto, keys.Secret, keys.Search = "example.org/auto", "example.org/secrets", "example.org/search"
 	tests := []struct {
 		name               string
@@ -75,7 +75,7 @@ func TestTheKeysOfReloadersAnnotationsAreThoseThatAreConfigured(t *testing.T) {
 		})
 	}
 	t.Run("one key may be that of several", func(t *testing.T) {
-		keys := annotations.Default()
+		keys := reloader.Default()
 		keys.Auto, keys.AutoSecret, keys.AutoConfigMap, keys.Secret, keys.ConfigMap = "a/auto", "a/auto", "a/auto", "a/names", "a/names"
 		for value, annotation := range map[string]string{"app": "a/names", "true": "a/auto"} {
 			optIn, errs := parseOptIn(map[string]string{annotation: value}, nil, Reading{Keys: keys})

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/keyturn/keyturn/internal/configfile"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // StoreAccess says which namespaces may name which secrets in stores in keyturn.dev/roll-on, beside those that their pods are seen to read.
@@ -44,7 +44,7 @@ func ReadStoreAccess(name string) (StoreAccess, error) {
 // parseStoreAccess reads the content of the file, in YAML.
 func parseStoreAccess(content []byte) (StoreAccess, error) {
 	var access StoreAccess
-	if err := configfile.Decode(content, &access); err != nil {
+	if err := kube.DecodeStrict(content, &access); err != nil {
 		return StoreAccess{}, fmt.Errorf("--store-access: %w", err)
 	}
 	var problems []error

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/fieldpath"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // TargetConfig is a kind of custom resource that is rolled like a workload. Paths are those of package fieldpath.
@@ -18,13 +18,13 @@ type TargetConfig struct {
 	// Name is the name for kubectl and in outcomes. Default: the kind in lower case.
 	Name string `json:"name"`
 	// Template is the path of a pod template, everything that its pods read counts. Default: the kind has none.
-	Template fieldpath.Path `json:"template"`
+	Template kube.FieldPath `json:"template"`
 	// Reads are other fields that name what the pods read. What the pods of workloads that it controls read always counts.
 	Reads []targetRead `json:"reads"`
 	// Ignores are sources that do not count although the pods read them, as <kind>/<name>, where {name} is replaced by the name of the object.
 	Ignores []string `json:"ignores"`
 	// Replicas is the path of the number of pods. An object without pods is rolled without waiting for a slot. Default: every object has pods.
-	Replicas fieldpath.Path `json:"replicas"`
+	Replicas kube.FieldPath `json:"replicas"`
 	// Trigger is what is written to have the pods replaced. Required.
 	Trigger targetTriggerConfig `json:"trigger"`
 	// Status says how to read the progress. Default: it is unknown, and a rollout counts as complete.
@@ -36,18 +36,18 @@ type targetRead struct {
 	// Kind is secret, configmap or secretproviderclass. Required.
 	Kind string `json:"kind"`
 	// Path is the path of the names, or of objects with names. Required.
-	Path fieldpath.Path `json:"path"`
+	Path kube.FieldPath `json:"path"`
 	// Name and Key are paths within those objects: of the name, and of the data key. Default: the name is at Path itself, and all keys are read.
-	Name fieldpath.Path `json:"name"`
-	Key  fieldpath.Path `json:"key"`
+	Name kube.FieldPath `json:"name"`
+	Key  kube.FieldPath `json:"key"`
 }
 
 // targetTriggerConfig is what is written to have pods replaced: annotations, or one field.
 type targetTriggerConfig struct {
 	// Annotations is the path of a map of annotations that the pods get.
-	Annotations fieldpath.Path `json:"annotations"`
+	Annotations kube.FieldPath `json:"annotations"`
 	// Field is the path of a string field in the spec, or of one of the object's annotations.
-	Field fieldpath.Path `json:"field"`
+	Field kube.FieldPath `json:"field"`
 	// Value is what the field is set to: revision, which differs from roll to roll, or time. If it is empty, the field is set to Text.
 	Value string `json:"value"`
 	Text  string `json:"text"`
@@ -62,7 +62,7 @@ const (
 // targetStatus says how a controller reports its progress.
 type targetStatus struct {
 	// ObservedGeneration is the path of the generation that the rest of the status is about. Default: it is always about the newest one.
-	ObservedGeneration fieldpath.Path `json:"observedGeneration"`
+	ObservedGeneration kube.FieldPath `json:"observedGeneration"`
 	// Observed must all hold before the rest counts. A comparison with a missing field holds, because nobody has asked for anything yet.
 	Observed []targetTest `json:"observed"`
 	// Done must all hold for a complete rollout. If one of Failed holds, the controller has given up, and if one of Waiting, it waits for people.
@@ -75,9 +75,9 @@ type targetStatus struct {
 
 // targetTest tests that a field equals a text or another field, or that it is missing.
 type targetTest struct {
-	Path       fieldpath.Path `json:"path"`
+	Path       kube.FieldPath `json:"path"`
 	Equals     string         `json:"equals"`
-	EqualsPath fieldpath.Path `json:"equalsPath"`
+	EqualsPath kube.FieldPath `json:"equalsPath"`
 	// Missing requires that there is no such field.
 	Missing bool `json:"missing"`
 }
@@ -141,14 +141,14 @@ func (p *targetProblems) identity(c TargetConfig) {
 var knownGroups = []string{"argoproj.io", "external-secrets.io"}
 
 // path checks a path, which may be empty.
-func (p *targetProblems) path(field string, path fieldpath.Path) {
+func (p *targetProblems) path(field string, path kube.FieldPath) {
 	if err := path.Err(); err != nil {
 		p.add("%s: %q %s", field, path, err)
 	}
 }
 
 // required checks a path that may not be empty.
-func (p *targetProblems) required(field string, path fieldpath.Path) {
+func (p *targetProblems) required(field string, path kube.FieldPath) {
 	if path.String() == "" {
 		p.add("%s: is empty, want a path such as spec.secretName", field)
 	}

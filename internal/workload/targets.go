@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/keyturn/keyturn/internal/configfile"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // targetsFlag names the flag with the files of targets, in errors and explanations.
@@ -69,7 +69,7 @@ func parseTargets(content []byte, file string, earlier Kinds) (Kinds, error) {
 	var config struct {
 		Targets []TargetConfig `json:"targets"`
 	}
-	if err := configfile.Decode(content, &config); err != nil {
+	if err := kube.DecodeStrict(content, &config); err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", targetsFlag, file, err)
 	}
 	var kinds Kinds

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/window"
 )
 
 // AnnotationWindow is the annotation, on a workload or a namespace, that says in which windows workloads may be rolled: see window.Parse.
@@ -16,7 +15,7 @@ const AnnotationWindow = "keyturn.dev/window"
 
 // openings are the windows in which a workload may be rolled.
 type openings struct {
-	window.Windows
+	Windows
 	// invalid is what is wrong with the annotation. No window opens then: a typo must not restart a database at noon.
 	invalid error
 	// of says whose annotation it is, if not the workload's own.
@@ -36,7 +35,7 @@ func (w *Workload) readWindow(text string) {
 
 // openingsIn reads the text of an annotation.
 func openingsIn(text, of string) setting[openings] {
-	windows, err := window.Parse(text)
+	windows, err := ParseWindows(text)
 	return setting[openings]{openings{windows, err, of}, true}
 }
 

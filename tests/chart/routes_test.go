@@ -18,7 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/keyturn/keyturn/internal/keys"
+	"github.com/keyturn/keyturn/internal/bus/embedded"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -41,7 +41,7 @@ func (f folderOfKeys) Create(_ context.Context, secret *corev1.Secret, _ metav1.
 func routesOf(t *testing.T, pod string, objects map[string]object) *server.Options {
 	t.Helper()
 	dir := t.TempDir()
-	err := keys.Make(t.Context(), keys.Options{
+	err := embedded.MakeKeys(t.Context(), embedded.KeyOptions{
 		Secrets: folderOfKeys(dir), RoutesNamespace: systemNamespace, Now: time.Now, Random: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -132,14 +133,14 @@ func (h *hub) forge(intruder string, c, victim *cluster) {
 	h.publishMsg(js, handed)
 	h.publishMsg(js, old)
 
-	bus, err := events.Open(h.Context(), h.connect(c.name+"-actuator", nil), c.name, nil)
+	b, err := bus.Open(h.Context(), h.connect(c.name+"-actuator", nil), c.name, nil)
 	if err != nil {
 		h.Fatal(err)
 	}
 	// The actuator does not read the subjects of other clusters.
 	const reason = events.ReasonSubjectMismatch
 	c.eventually(handed.Subject+" is a dead letter", func(ctx context.Context) bool {
-		letters, err := bus.DeadLetters(ctx, 10)
+		letters, err := b.DeadLetters(ctx, 10)
 		return err == nil && slices.ContainsFunc(letters, func(letter events.DeadLetter) bool {
 			return letter.Subject == handed.Subject && letter.Reason == reason
 		})

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -28,12 +28,12 @@ func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
 	way := newRelay(t, server.Address())
 	mine := testbed.Certificates{CA: filepath.Join(t.TempDir(), "ca.crt"), Cert: filepath.Join(t.TempDir(), "tls.crt"), Key: filepath.Join(t.TempDir(), "tls.key")}
 	replace(t, mine, h.Certificates)
-	options := events.ConnectOptions{
+	options := bus.ConnectOptions{
 		URL: "tls://" + way.address(), Cluster: "eu", Role: "watcher", CredsFile: h.Seed("eu-watcher"), CAFile: mine.CA,
 	}
 	untilRefused(t, server, options)
 	options.CertFile, options.KeyFile = mine.Cert, mine.Key
-	connection, err := events.Connect(t.Context(), options)
+	connection, err := bus.Connect(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,13 +80,13 @@ func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
 }
 
 // untilRefused has a program without a certificate try to connect until the server refuses it.
-func untilRefused(t *testing.T, server *testbed.NATSServer, options events.ConnectOptions) {
+func untilRefused(t *testing.T, server *testbed.NATSServer, options bus.ConnectOptions) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		connection, err := events.Connect(ctx, options)
+		connection, err := bus.Connect(ctx, options)
 		if err == nil {
 			connection.Close()
 		}

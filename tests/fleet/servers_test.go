@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -156,7 +156,7 @@ func (h *hub) options(cluster string) programs.Options {
 func (h *hub) connect(user string, complaints func(error)) *nats.Conn {
 	h.Helper()
 	cluster, role, _ := strings.Cut(user, "-")
-	options := events.ConnectOptions{
+	options := bus.ConnectOptions{
 		URL: h.url(cluster), CredsFile: h.Seed(user), CAFile: h.Certificates.CA, Name: "test", Cluster: cluster, Role: role,
 	}
 	switch role {
@@ -170,7 +170,7 @@ func (h *hub) connect(user string, complaints func(error)) *nats.Conn {
 	}
 	ctx, stop := running.WithTimeout(h.Context(), testkit.Patience)
 	defer stop()
-	connection, err := events.Connect(ctx, options, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { complaints(err) }))
+	connection, err := bus.Connect(ctx, options, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { complaints(err) }))
 	if err != nil {
 		h.Fatal(err)
 	}

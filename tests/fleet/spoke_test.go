@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -90,14 +91,14 @@ func (h *hub) impersonate(intruder string, answers <-chan *nats.Msg, own, victim
 	if got := messages(h.T, h.jetstream("fleet-reader"), "FLEET", forged); len(got) != 1 || got[0].id != victim+"/1" {
 		h.Errorf("FLEET has %v as events of %s, want the one that it has published", got, victim)
 	}
-	reader, err := events.OpenFleet(h.Context(), h.connect("fleet-reader", nil), "FLEET")
+	reader, err := bus.OpenFleet(h.Context(), h.connect("fleet-reader", nil), "FLEET")
 	if err != nil {
 		h.Fatal(err)
 	}
-	var members []events.Member
+	var members []bus.Member
 	testkit.Await(h.T, "each cluster is checked, and only "+own+" has events of another: "+victim, func(ctx context.Context) bool {
 		members, err = reader.Members(ctx)
-		return err == nil && len(members) > 0 && !slices.ContainsFunc(members, func(member events.Member) bool {
+		return err == nil && len(members) > 0 && !slices.ContainsFunc(members, func(member bus.Member) bool {
 			foreign := []string(nil)
 			if member.Cluster == own {
 				foreign = []string{victim}

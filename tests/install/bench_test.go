@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/rights"
@@ -134,7 +135,7 @@ func (b *bench) start(account, binary string, args ...string) *programs.Program 
 
 // isTold reports whether the watcher has published an event about a source.
 func (b *bench) isTold(source events.Source) bool {
-	reader, err := events.OpenFleet(b.Context(), b.connection, events.StreamChanges)
+	reader, err := bus.OpenFleet(b.Context(), b.connection, events.StreamChanges)
 	if err != nil {
 		return false // The stream is not there yet.
 	}

@@ -13,6 +13,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -146,7 +147,7 @@ func (c *components) read(path string) []byte {
 // awaitRotated waits for the event of a write on the stream.
 func (c *components) awaitRotated(path events.StorePath) {
 	c.Helper()
-	connection, err := events.Connect(c.Context(), events.ConnectOptions{
+	connection, err := bus.Connect(c.Context(), bus.ConnectOptions{
 		URL: "nats://" + c.nats, CredsFile: filepath.Join(c.dir, "secret-keyturn-nats-actuator", "actuator.nk"),
 		CAFile: filepath.Join(c.dir, "items-of-keyturn-nats-tls", "ca.crt"), Cluster: "prod-eu", Role: "actuator",
 	})
@@ -154,7 +155,7 @@ func (c *components) awaitRotated(path events.StorePath) {
 		c.Fatal(err)
 	}
 	defer connection.Close()
-	reader, err := events.OpenFleet(c.Context(), connection, events.StreamChanges)
+	reader, err := bus.OpenFleet(c.Context(), connection, events.StreamChanges)
 	if err != nil {
 		c.Fatal(err)
 	}

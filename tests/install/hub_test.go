@@ -12,7 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/running"
@@ -65,7 +65,7 @@ func (h *hub) declare(account string, files ...string) {
 	h.Helper()
 	ctx, stop := running.WithTimeout(h.Context(), testkit.Patience)
 	defer stop()
-	connection, err := events.Connect(ctx, events.ConnectOptions{
+	connection, err := bus.Connect(ctx, bus.ConnectOptions{
 		URL: h.URL(), CredsFile: h.Seed(account + "-operator"), CAFile: h.Certificates.CA, Name: "test", Cluster: account,
 	})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/keyturn/keyturn/internal/keys"
+	"github.com/keyturn/keyturn/internal/bus/embedded"
 	"github.com/keyturn/keyturn/tests/rights"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -107,7 +107,7 @@ func (j keysJob) grant(rules []rbacv1.PolicyRule) {
 func (j keysJob) makeCertificate(then time.Time) {
 	j.Helper()
 	secrets := kubernetes.NewForConfigOrDie(plane.Config()).CoreV1().Secrets(j.namespace)
-	err := keys.Make(j.Context(), keys.Options{
+	err := embedded.MakeKeys(j.Context(), embedded.KeyOptions{
 		Secrets: secrets, Updates: secrets, TLSNamespace: j.namespace, Now: func() time.Time { return then }, Random: rand.Reader,
 		Logger: slog.New(slog.DiscardHandler),
 	})

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/rights"
@@ -72,15 +73,15 @@ func TestFluxReconcilesAKustomizationWhenWhatItSubstitutesChanges(t *testing.T) 
 	}, rights.GrantsOf(t, "base/rbac.yaml", "targets/flux-kustomize/rbac.yaml"), "")
 	b.run()
 	testkit.Await(t, "Flux applies what the Secret has", func(ctx context.Context) bool { return b.applied(ctx) == "two" })
-	bus, err := events.Open(t.Context(), b.connection, benchCluster, nil)
+	stream, err := bus.Open(t.Context(), b.connection, benchCluster, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	query := events.HistoryQuery{Clusters: []string{benchCluster}, Kind: events.KindRollout, Namespace: b.namespace, Name: "kustomization-app"}
+	query := bus.HistoryQuery{Clusters: []string{benchCluster}, Kind: events.KindRollout, Namespace: b.namespace, Name: "kustomization-app"}
 	told := func(ctx context.Context) map[events.Verb]int {
 		verbs := map[events.Verb]int{}
 		// What could not be read is read again.
-		_ = bus.History(ctx, query, func(stored events.Stored) error {
+		_ = stream.History(ctx, query, func(stored events.Stored) error {
 			outcome, err := stored.Outcome()
 			verbs[outcome.Verb]++
 			return err

@@ -5,21 +5,21 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/internal/actuate"
-	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/events/embedded"
+	"github.com/keyturn/keyturn/internal/bus"
+	"github.com/keyturn/keyturn/internal/bus/embedded"
 	"github.com/keyturn/keyturn/internal/notify"
+	"github.com/keyturn/keyturn/internal/program"
 	"github.com/keyturn/keyturn/internal/project"
 	"github.com/keyturn/keyturn/internal/sources"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 	"github.com/keyturn/keyturn/internal/telemetry"
-	"github.com/keyturn/keyturn/internal/telemetry/instrument"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // section is one table of the reference.
 type section struct {
 	title, text string
-	table       []instrument.Instrument
+	table       []telemetry.Instrument
 }
 
 // sections are all that is measured.
@@ -29,11 +29,11 @@ func sections() []section {
 		{"Secret stores", "Exported by a watcher with secret stores.", openbao.Instruments()},
 		{"The actuator", "Decisions and rollouts. The `reason` of a decision is listed in " +
 			"[architecture](architecture.md#what-a-change-means-to-a-workload), that of a rollout in [events](events.md#data-of-an-outcome).", actuate.Instruments()},
-		{"The streams", "Exported by all programs.", events.Instruments()},
+		{"The streams", "Exported by all programs.", bus.Instruments()},
 		{"The embedded NATS", "Exported by an actuator with `--nats-embedded`.", embedded.Instruments()},
 		{"Notifications", "Exported by an actuator with sinks.", notify.Instruments()},
 		{"The projector", "The `reason` is listed in [projection](projection.md#what-is-reported).", project.Instruments()},
-		{"All programs", "In addition to the metrics of the Go runtime and the process.", telemetry.Instruments()},
+		{"All programs", "In addition to the metrics of the Go runtime and the process.", program.Instruments()},
 		{
 			"Reloader's names", "Exported by an actuator with `--reloader-metrics`, for existing dashboards and alerts of Reloader. " +
 				"`deploy/monitoring` [records others](reloader.md#metrics). To keep the label `namespace`, Prometheus needs `honorLabels: true`, which the " +
@@ -56,7 +56,7 @@ func TestReferenceOfTheMetricsIsWhatTheCodeSays(t *testing.T) {
 	var doc bytes.Buffer
 	doc.WriteString(introduction)
 	for _, s := range sections() {
-		if err := instrument.Reference(&doc, s.title, s.text, s.table); err != nil {
+		if err := telemetry.Reference(&doc, s.title, s.text, s.table); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,13 +66,13 @@ func TestReferenceOfTheMetricsIsWhatTheCodeSays(t *testing.T) {
 func TestEveryMetricIsDefinedOnceInAProgram(t *testing.T) {
 	for _, program := range []struct {
 		name   string
-		tables [][]instrument.Instrument
+		tables [][]telemetry.Instrument
 	}{
-		{"watcher", [][]instrument.Instrument{sources.Instruments(), openbao.Instruments(), events.Instruments(), telemetry.Instruments()}},
-		{"actuator", [][]instrument.Instrument{
-			actuate.Instruments(), events.Instruments(), embedded.Instruments(), notify.Instruments(), telemetry.Instruments(), actuate.ReloaderInstruments(),
+		{"watcher", [][]telemetry.Instrument{sources.Instruments(), openbao.Instruments(), bus.Instruments(), program.Instruments()}},
+		{"actuator", [][]telemetry.Instrument{
+			actuate.Instruments(), bus.Instruments(), embedded.Instruments(), notify.Instruments(), program.Instruments(), actuate.ReloaderInstruments(),
 		}},
-		{"projector", [][]instrument.Instrument{project.Instruments(), events.Instruments(), telemetry.Instruments()}},
+		{"projector", [][]telemetry.Instrument{project.Instruments(), bus.Instruments(), program.Instruments()}},
 	} {
 		seen := map[string]bool{}
 		for _, table := range program.tables {

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -19,17 +20,17 @@ const stillFor = 3 * time.Second
 // stream reads the events that the programs exchange, so that the demo knows when they have processed a change.
 type stream struct {
 	connection *nats.Conn
-	bus        *events.Bus
+	bus        *bus.Bus
 	history    jetstream.Stream
 }
 
 func openStream(ctx context.Context, url string) (*stream, error) {
-	connection, err := events.Connect(ctx, events.ConnectOptions{URL: url, Name: "keyturn-demo", Cluster: cluster})
+	connection, err := bus.Connect(ctx, bus.ConnectOptions{URL: url, Name: "keyturn-demo", Cluster: cluster})
 	if err != nil {
 		return nil, err
 	}
 	s := &stream{connection: connection}
-	if s.bus, err = events.Open(ctx, connection, cluster, nil); err != nil {
+	if s.bus, err = bus.Open(ctx, connection, cluster, nil); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func (s *stream) skipped(ctx context.Context, source string, workload events.Wor
 // find returns the first matching event of a source since a time, or an error if the stream has none.
 func (s *stream) find(ctx context.Context, since time.Time, source events.Source, is func(events.Change) bool) (events.Change, error) {
 	var found *events.Change
-	query := events.HistoryQuery{Clusters: []string{cluster}, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name, Since: since}
+	query := bus.HistoryQuery{Clusters: []string{cluster}, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name, Since: since}
 	err := s.bus.History(ctx, query, func(stored events.Stored) error {
 		change, err := stored.Change()
 		if err == nil && found == nil && is(change) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -30,7 +31,7 @@ const maxReads = 6
 type cluster struct {
 	name       string
 	connection *nats.Conn
-	bus        *events.Bus
+	bus        *bus.Bus
 	// versions has the number of changes of each source, and sequences the sequence of its last event on the stream.
 	versions  []int
 	sequences []uint64
@@ -54,10 +55,10 @@ func names(n int) []string {
 // connect starts like a watcher: it connects, and verifies the streams.
 func (c *cluster) connect(ctx context.Context, h *hub) error {
 	var err error
-	if c.connection, err = events.Connect(ctx, h.options(c.name, "watcher")); err != nil {
+	if c.connection, err = bus.Connect(ctx, h.options(c.name, "watcher")); err != nil {
 		return err
 	}
-	c.bus, err = events.Open(ctx, c.connection, c.name, nil)
+	c.bus, err = bus.Open(ctx, c.connection, c.name, nil)
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 )
 
 // declarePatience is how long declaring a stream may take, with retries.
@@ -34,7 +34,7 @@ func (h *hub) join(ctx context.Context, clusters []*cluster) error {
 }
 
 func (h *hub) joinOne(ctx context.Context, name string) error {
-	connection, err := events.Connect(ctx, h.options(name, "operator"))
+	connection, err := bus.Connect(ctx, h.options(name, "operator"))
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func untilAnswered(ctx context.Context, ask func(context.Context) error) error {
 	err := wait.PollUntilContextTimeout(ctx, time.Second, declarePatience, true, func(ctx context.Context) (bool, error) {
 		attempt, cancel := context.WithTimeout(ctx, 20*time.Second)
 		defer cancel()
-		if last = ask(attempt); events.IsSilence(last) {
+		if last = ask(attempt); bus.IsSilence(last) {
 			return false, nil
 		}
 		return true, last

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -74,7 +75,7 @@ func (f *fleet) collected(ctx context.Context) (time.Time, error) {
 
 // ignoreAbsence returns the error, or nil if it is a temporary one.
 func ignoreAbsence(err error) error {
-	if errors.Is(err, jetstream.ErrMsgNotFound) || events.IsSilence(err) {
+	if errors.Is(err, jetstream.ErrMsgNotFound) || bus.IsSilence(err) {
 		return nil
 	}
 	return err

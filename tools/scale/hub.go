@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
@@ -83,8 +83,8 @@ func (h *hub) launch(ctx context.Context) error {
 }
 
 // options returns the options of a connection as one of the users of a cluster.
-func (h *hub) options(cluster, role string) events.ConnectOptions {
-	options := events.ConnectOptions{URL: h.URL(), CAFile: h.Certificates.CA, Name: "scale", Cluster: cluster, Role: role}
+func (h *hub) options(cluster, role string) bus.ConnectOptions {
+	options := bus.ConnectOptions{URL: h.URL(), CAFile: h.Certificates.CA, Name: "scale", Cluster: cluster, Role: role}
 	if !h.shared {
 		options.CredsFile = h.Seed(cluster + "-" + role)
 	}
@@ -99,7 +99,7 @@ func (h *hub) options(cluster, role string) events.ConnectOptions {
 
 // jetstream connects as a user. The connection stays open until the hub is stopped.
 func (h *hub) jetstream(ctx context.Context, cluster, role string) (jetstream.JetStream, error) {
-	connection, err := events.Connect(ctx, h.options(cluster, role))
+	connection, err := bus.Connect(ctx, h.options(cluster, role))
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 )
 
 // sharedConfig is deploy/nats/hub/server.conf without accounts, because all clusters share the streams.
@@ -47,7 +47,7 @@ func (h *hub) declareShared(ctx context.Context) error {
 	err = wait.PollUntilContextTimeout(ctx, time.Second, time.Minute, true, func(ctx context.Context) (bool, error) {
 		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		last = events.Declare(attempt, js, replicas)
+		last = bus.Declare(attempt, js, replicas)
 		return last == nil, nil
 	})
 	if err != nil {

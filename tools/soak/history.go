@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -32,9 +33,9 @@ func newHistory(url string) *history { return &history{url: url, told: newTold()
 // collect reads HISTORY.
 func (h *history) collect(ctx context.Context) error {
 	began := time.Now()
-	err := h.with(ctx, func(ctx context.Context, bus *events.Bus, _ jetstream.JetStream) error {
-		query := events.HistoryQuery{Clusters: []string{cluster}, Kind: events.KindRollout, Since: h.read.Add(-2 * unpublished)}
-		return bus.History(ctx, query, func(stored events.Stored) error {
+	err := h.with(ctx, func(ctx context.Context, b *bus.Bus, _ jetstream.JetStream) error {
+		query := bus.HistoryQuery{Clusters: []string{cluster}, Kind: events.KindRollout, Since: h.read.Add(-2 * unpublished)}
+		return b.History(ctx, query, func(stored events.Stored) error {
 			outcome, err := stored.Outcome()
 			if err == nil {
 				h.told.add(outcome)
@@ -56,7 +57,7 @@ func (h *history) forget() {
 
 // purge empties the streams, as "nats stream purge" does.
 func (h *history) purge(ctx context.Context) error {
-	return h.with(ctx, func(ctx context.Context, _ *events.Bus, js jetstream.JetStream) error {
+	return h.with(ctx, func(ctx context.Context, _ *bus.Bus, js jetstream.JetStream) error {
 		for _, name := range []string{events.StreamHistory, events.StreamChanges} {
 			stream, err := js.Stream(ctx, name)
 			if err == nil {
@@ -71,15 +72,15 @@ func (h *history) purge(ctx context.Context) error {
 }
 
 // with connects to NATS for one call of look.
-func (h *history) with(ctx context.Context, look func(context.Context, *events.Bus, jetstream.JetStream) error) error {
+func (h *history) with(ctx context.Context, look func(context.Context, *bus.Bus, jetstream.JetStream) error) error {
 	ctx, cancel := context.WithTimeout(ctx, reading)
 	defer cancel()
-	connection, err := events.Connect(ctx, events.ConnectOptions{URL: h.url, Cluster: cluster, Name: "soak"})
+	connection, err := bus.Connect(ctx, bus.ConnectOptions{URL: h.url, Cluster: cluster, Name: "soak"})
 	if err != nil {
 		return err
 	}
 	defer connection.Close()
-	bus, err := events.Open(ctx, connection, cluster, nil)
+	b, err := bus.Open(ctx, connection, cluster, nil)
 	if err != nil {
 		return err
 	}
@@ -87,5 +88,5 @@ func (h *history) with(ctx context.Context, look func(context.Context, *events.B
 	if err != nil {
 		return err
 	}
-	return look(ctx, bus, js)
+	return look(ctx, b, js)
 }

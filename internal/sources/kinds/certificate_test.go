@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/reloader"
 )
 
 // failingJSON is a Certificate that could not be renewed, with the canary wherever a value could be quoted.
@@ -25,7 +25,7 @@ const failingJSON = `{
 func day(n int) time.Time { return time.Date(2026, 3, n, 0, 0, 0, 0, time.UTC) }
 
 func TestTransformKeepsTheStatusOfACertificate(t *testing.T) {
-	got, err := Transform(certificateKind{}, keyringOf(1), annotations.Default())(customOf(t, failingJSON))
+	got, err := Transform(certificateKind{}, keyringOf(1), reloader.Default())(customOf(t, failingJSON))
 	must(t, err)
 	want := &Object{
 		Source: events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}, UID: "u", ResourceVersion: "5",

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/reloader"
 )
 
 // told formats an event as one line: the verb, uid/resourceVersion and changedAt, the keys with their own
@@ -218,7 +218,7 @@ func TestCompareTellsThatASourceIsIgnoredNowButNotThatItNoLongerIs(t *testing.T)
 
 // onHold returns the state of a source that is on hold for the given reason.
 func onHold(now *Object, why string) *Object {
-	now.heed(map[string]string{events.AnnotationHold: why}, annotations.Default())
+	now.heed(map[string]string{events.AnnotationHold: why}, reloader.Default())
 	return now
 }
 

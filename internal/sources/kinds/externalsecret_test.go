@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/reloader"
 )
 
 // syncedJSON is an ExternalSecret as the operator leaves it, with the canary wherever a value could be quoted.
@@ -28,7 +28,7 @@ const syncedJSON = `{
 			{"type": "Ready", "status": "True", "reason": "SecretSynced", "message": "` + canary + `", "newer": {}}]}}`
 
 func TestTransformKeepsTheStatusOfAnExternalSecret(t *testing.T) {
-	got, err := Transform(externalSecretKind{}, keyringOf(1), annotations.Default())(customOf(t, syncedJSON))
+	got, err := Transform(externalSecretKind{}, keyringOf(1), reloader.Default())(customOf(t, syncedJSON))
 	must(t, err)
 	want := &Object{
 		Source: events.Source{Kind: events.KindExternalSecret, Namespace: "shop", Name: "db"}, UID: "u", ResourceVersion: "5",

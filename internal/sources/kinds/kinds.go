@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/reloader"
 )
 
 // Listed is a kind of Kubernetes object that is listed and watched.
@@ -88,7 +88,7 @@ type Rechecker interface {
 
 // Transform reduces each object of a kind before anything holds on to it. With streaming lists this happens as each object arrives, so that not
 // even the first list holds all values at once. keys has the names of the annotations by which a source is ignored or found.
-func Transform(kind Listed, ring *Keyring, keys annotations.Reloader) cache.TransformFunc {
+func Transform(kind Listed, ring *Keyring, keys reloader.Annotations) cache.TransformFunc {
 	isRead := slices.Contains(events.SourceKinds(), kind.Listing().Kind)
 	return func(obj any) (any, error) {
 		reduced, ok := kind.Reduce(ring, obj)

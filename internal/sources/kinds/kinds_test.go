@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/reloader"
 )
 
 // metaOf returns metadata with the canary wherever a client may have put it.
@@ -86,7 +86,7 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Transform(tt.source, ring, annotations.Default())(tt.obj)
+			got, err := Transform(tt.source, ring, reloader.Default())(tt.obj)
 			must(t, err)
 			reduced, ok := got.(*Object)
 			if !ok {
@@ -108,7 +108,7 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 			if key, err := cache.MetaNamespaceKeyFunc(got); err != nil || key != "shop/db" {
 				t.Errorf("the informer calls it %q: %v", key, err)
 			}
-			again, err := Transform(tt.source, ring, annotations.Default())(got)
+			again, err := Transform(tt.source, ring, reloader.Default())(got)
 			if err != nil || again != got {
 				t.Errorf("transformed again it is %v (%v), want it as it is", again, err)
 			}
@@ -119,7 +119,7 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 func TestTransformPassesOnWhatItDoesNotKnow(t *testing.T) {
 	for _, s := range sourceKinds {
 		for _, obj := range []any{cache.DeletedFinalStateUnknown{Key: "shop/db"}, &corev1.Pod{}, nil} {
-			if got, err := Transform(s, keyringOf(1), annotations.Default())(obj); err != nil || got != obj {
+			if got, err := Transform(s, keyringOf(1), reloader.Default())(obj); err != nil || got != obj {
 				t.Errorf("%s makes %v (%v) of %v", s.Listing().Kind, got, err, obj)
 			}
 		}
@@ -127,16 +127,16 @@ func TestTransformPassesOnWhatItDoesNotKnow(t *testing.T) {
 }
 
 func TestTransformReadsTheAnnotationsOfTheSource(t *testing.T) {
-	configured := annotations.Default()
+	configured := reloader.Default()
 	configured.Ignore, configured.Match = "example.org/ignore", "example.org/match"
 	for _, tt := range []struct {
 		name                  string
 		annotations           map[string]string
 		wantIgnore, wantMatch bool
-		keys                  annotations.Reloader
+		keys                  reloader.Annotations
 	}{
-		{"it says ignore", map[string]string{"keyturn.dev/ignore": "true"}, true, false, annotations.Default()},
-		{"it says Reloader's match", map[string]string{"reloader.stakater.com/match": "true"}, false, true, annotations.Default()},
+		{"it says ignore", map[string]string{"keyturn.dev/ignore": "true"}, true, false, reloader.Default()},
+		{"it says Reloader's match", map[string]string{"reloader.stakater.com/match": "true"}, false, true, reloader.Default()},
 		{"it says ignore by a configured key", map[string]string{"example.org/ignore": "true"}, true, false, configured},
 		{
 			"it says both by keys of before",

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/reloader"
 )
 
 // annotationIgnore, on a source, means that its changes roll nothing. It is like Reloader's annotation of the same name.
@@ -58,7 +58,7 @@ func newObject(ring *Keyring, kind events.Kind, meta *metav1.ObjectMeta, data ma
 }
 
 // heed applies the annotations of the source.
-func (o *Object) heed(text map[string]string, keys annotations.Reloader) {
+func (o *Object) heed(text map[string]string, keys reloader.Annotations) {
 	o.ignore = text[annotationIgnore] == "true" || text[keys.Ignore] == "true"
 	o.match = text[keys.Match] == "true"
 	if hold := events.HoldText(text[events.AnnotationHold]); hold != "" {

@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/keyturn/keyturn/internal/annotations"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/reloader"
 )
 
 func TestTransformKeepsFingerprintsOfAPodStatus(t *testing.T) {
 	pod := mountedPod{uid: "p1", version: "1", generation: 2, resourceVersion: 5}
-	got, err := Transform(podStatusKind{}, keyringOf(1), annotations.Reloader{})(pod.status(t, "web-0"))
+	got, err := Transform(podStatusKind{}, keyringOf(1), reloader.Annotations{})(pod.status(t, "web-0"))
 	must(t, err)
 	now := got.(*Object)
 	if want := (podStatus{class: classOfPlay, pod: "p1", rewritten: true}); *now.podStatus() != want {
@@ -89,7 +89,7 @@ func FuzzReduceSecretProviderClasses(f *testing.F) {
 			return
 		}
 		for _, kind := range []Listed{secretProviderClassKind{}, podStatusKind{}} {
-			reduced, err := Transform(kind, keyringOf(1), annotations.Default())(resource)
+			reduced, err := Transform(kind, keyringOf(1), reloader.Default())(resource)
 			must(t, err)
 			now := reduced.(*Object)
 			class := now.About()

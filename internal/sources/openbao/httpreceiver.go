@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/httpserver"
+	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
 // The limits of the HTTP audit receiver. Each request to the store waits for the receiver's answer.
@@ -55,7 +55,7 @@ func newHTTPReceiver(o *Options, intakes map[string]*intake) (*httpReceiver, err
 
 // serve answers requests until ctx is done.
 func (r *httpReceiver) serve(ctx context.Context, listener net.Listener) error {
-	o := httpserver.Options{
+	o := telemetry.Options{
 		Handler: r.handler(), Logger: r.log, ErrorLevel: slog.LevelDebug, WriteTimeout: writeTimeout, Drain: drainTimeout,
 	}
 	if r.keys != nil {
@@ -64,7 +64,7 @@ func (r *httpReceiver) serve(ctx context.Context, listener net.Listener) error {
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return r.keys.current(ctx), nil },
 		}
 	}
-	err := httpserver.Serve(ctx, listener, o)
+	err := telemetry.Serve(ctx, listener, o)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		r.log.WarnContext(ctx, "audit requests cut off", "err", err)

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // State is the state of a secret in a store. The zero State is not a state.
@@ -104,7 +104,7 @@ func (out *outlet) emit(ctx context.Context, o Observation) {
 	out.mu.Unlock()
 	delays := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: time.Second}
 	for !out.sink(o) {
-		if !backoff.Sleep(ctx, delays.Step()) {
+		if !kube.Sleep(ctx, delays.Step()) {
 			return
 		}
 	}

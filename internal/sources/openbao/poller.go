@@ -14,8 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/keyturn/keyturn/internal/backoff"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 const (
@@ -76,7 +76,7 @@ func (p *poller) run(ctx context.Context) {
 			p.metrics.countPoll(ctx, p.config.Name, "failure")
 		}
 		// Requested polls take at most half of the time, because the gap before them is as long as the last poll took.
-		if !backoff.Sleep(ctx, max(minGap, took)) {
+		if !kube.Sleep(ctx, max(minGap, took)) {
 			return
 		}
 		select {

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/vault/api"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/keyturn/keyturn/internal/backoff"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 const (
@@ -52,7 +52,7 @@ type session struct {
 
 func (s *session) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		backoff.Sleep(ctx, s.keep(ctx))
+		kube.Sleep(ctx, s.keep(ctx))
 	}
 }
 

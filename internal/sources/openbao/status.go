@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/keyturn/keyturn/internal/telemetry/instrument"
+	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
 const (
@@ -157,8 +157,8 @@ type metrics struct {
 }
 
 // instruments defines every metric. The label store has one value for each store of the configuration.
-func (m *metrics) instruments() []instrument.Instrument {
-	return []instrument.Instrument{
+func (m *metrics) instruments() []telemetry.Instrument {
+	return []telemetry.Instrument{
 		{
 			Counter: &m.auditLines, Name: "keyturn.openbao.audit.lines", Unit: "{line}", Labels: []string{"store", "result"},
 			About: "Lines of a store's audit log, by how they were handled.",
@@ -180,11 +180,11 @@ func (m *metrics) instruments() []instrument.Instrument {
 }
 
 // Instruments returns the definitions of the metrics of secret stores.
-func Instruments() []instrument.Instrument { return new(metrics).instruments() }
+func Instruments() []telemetry.Instrument { return new(metrics).instruments() }
 
 func newMetrics(meter metric.Meter) (*metrics, error) {
 	m := &metrics{}
-	return m, instrument.Make(meter, m.instruments())
+	return m, telemetry.MakeInstruments(meter, m.instruments())
 }
 
 // watch reports the last poll and the last audit line of each store, by name. A store without either is left out.

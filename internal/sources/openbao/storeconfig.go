@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/keyturn/keyturn/internal/configfile"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // storeConfig configures one OpenBao or Vault.
@@ -158,7 +158,7 @@ func parseConfig(content []byte, getenv func(string) string) ([]storeConfig, err
 	var c struct {
 		Stores []storeConfig `json:"stores"`
 	}
-	if err := configfile.Decode(content, &c); err != nil {
+	if err := kube.DecodeStrict(content, &c); err != nil {
 		return nil, err
 	}
 	if len(c.Stores) == 0 {

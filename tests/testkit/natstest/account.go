@@ -6,7 +6,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest/shared"
 )
@@ -18,7 +18,7 @@ func Account(t testing.TB) (url string) {
 	url = shared.Account(t)
 	connection, js := connect(t, url)
 	defer connection.Close()
-	if err := events.Declare(t.Context(), js, 1); err != nil {
+	if err := bus.Declare(t.Context(), js, 1); err != nil {
 		t.Fatal(err)
 	}
 	return url
@@ -40,13 +40,13 @@ func Streams(t testing.TB) (connection *nats.Conn, js jetstream.JetStream) {
 }
 
 // Buses returns the buses of several clusters on the same streams, which the test has for itself: see [Streams].
-func Buses(t testing.TB, clusters ...string) []*events.Bus {
+func Buses(t testing.TB, clusters ...string) []*bus.Bus {
 	t.Helper()
 	connection, _ := Streams(t)
-	buses := make([]*events.Bus, len(clusters))
+	buses := make([]*bus.Bus, len(clusters))
 	for i, cluster := range clusters {
 		var err error
-		if buses[i], err = events.Open(t.Context(), connection, cluster, nil); err != nil {
+		if buses[i], err = bus.Open(t.Context(), connection, cluster, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

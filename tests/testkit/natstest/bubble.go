@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -33,7 +33,7 @@ func InBubble(t *testing.T, test func(t *testing.T, s *BubbleServer)) {
 		nc := s.Connect()
 		js, err := jetstream.New(nc)
 		if err == nil {
-			err = events.Declare(t.Context(), js, 1)
+			err = bus.Declare(t.Context(), js, 1)
 		}
 		nc.Close()
 		if err != nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -23,7 +23,7 @@ func Answered(t testing.TB, request func() error) (err error) {
 	t.Helper()
 	testkit.Eventually(t, "the request is answered", func() bool {
 		err = request()
-		return !events.IsSilence(err)
+		return !bus.IsSilence(err)
 	}, func() string { return fmt.Sprint(err) })
 	return err
 }

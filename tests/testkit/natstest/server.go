@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -82,7 +82,7 @@ func (s *Server) URL() string { return s.server.ClientURL() }
 func (s *Server) Declare(credentials ...nats.Option) {
 	s.t.Helper()
 	s.JetStream(func(js jetstream.JetStream) {
-		if err := events.Declare(s.t.Context(), js, 1); err != nil {
+		if err := bus.Declare(s.t.Context(), js, 1); err != nil {
 			s.t.Fatal(err)
 		}
 	}, credentials...)

@@ -1,0 +1,84 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Bus publishes and consumes the events of one cluster. It is safe for concurrent use. It does not close the connection.
+type Bus struct {
+	// Reader reads the cluster's own streams.
+	Reader
+
+	js      jetstream.JetStream
+	cluster string
+	logger  *slog.Logger
+	now     func() time.Time // time.Now, except in tests
+
+	refusals      refusals
+	guardInterval time.Duration // the constant of that name, except in tests
+	share         *historyShare // how much of StreamHistory a namespace may take
+
+	deadLetters jetstream.Stream
+}
+
+// answerTimeout bounds the wait for a stream's answer. A server that is lost with the message never answers, but the next one will.
+const answerTimeout = 3 * time.Second
+
+// Open verifies the streams and returns the bus of a cluster. It waits up to 5 seconds for streams that do not exist yet, and up to a
+// minute for an answer: servers that form a cluster do not answer until most of them run.
+// If streams are missing or declared with wrong fields, the error lists all of them, one per line. A nil logger discards.
+func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logger) (*Bus, error) {
+	if err := events.ValidateCluster(cluster); err != nil {
+		return nil, fmt.Errorf("cluster %w", err)
+	}
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncTimeout(answerTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("opening jetstream: %w", err)
+	}
+	if err := awaitDeclared(ctx, js, cluster, orDiscard(logger)); err != nil {
+		return nil, err
+	}
+	b := &Bus{
+		Reader: Reader{stall: stall, lostAfter: lostAfter, historyRoot: events.HistoryRoot},
+		js:     js, cluster: cluster, logger: orDiscard(logger), now: time.Now, guardInterval: guardInterval,
+	}
+	for name, stream := range b.streams() {
+		if *stream, err = js.Stream(ctx, name); err != nil {
+			return nil, fmt.Errorf("reading stream %s: %w", name, err)
+		}
+	}
+	b.share = newHistoryShare(b.history, b.now, b.logger)
+	return b, nil
+}
+
+func (b *Bus) streams() map[string]*jetstream.Stream {
+	return map[string]*jetstream.Stream{events.StreamChanges: &b.changes, events.StreamHistory: &b.history, events.StreamDeadLetters: &b.deadLetters}
+}
+
+// Cluster returns the configured name of the cluster.
+func (b *Bus) Cluster() string { return b.cluster }
+
+// OnReconnect calls fn each time the connection to NATS is up again, until ctx is done or the connection is closed. If the
+// connection comes up often while fn runs, some calls are dropped.
+func (b *Bus) OnReconnect(ctx context.Context, fn func()) {
+	connection := b.js.Conn()
+	changed := connection.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer connection.RemoveStatusListener(changed)
+	for !connection.IsClosed() {
+		select {
+		case <-ctx.Done():
+			return
+		case status := <-changed:
+			if status == nats.CONNECTED {
+				fn()
+			}
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"slices"
+)
+
+var (
+	// ErrConflict is wrapped by the error of Bus.PublishChange if the last event on the subject is not the expected one:
+	// another watcher of the cluster was faster. Read the subject with Bus.Last and compare again.
+	ErrConflict = errors.New("another event was published on this subject")
+	// ErrClaimed is wrapped by the errors of Bus.Claim and Bus.CheckClaim if another cluster has the name.
+	ErrClaimed = errors.New("cluster name is already claimed")
+	// ErrRedelivered finishes a delivery whose event has been delivered again since. The later delivery answers for both.
+	ErrRedelivered = errors.New("the event was delivered again")
+)
+
+var (
+	errNotStored = fmt.Errorf("%w, and is gone", ErrConflict) // the ErrConflict for a subject that has no event
+	// errStream is wrapped by the errors of Open and Bus.Consume: a stream is missing, or a field of it is wrong.
+	errStream = errors.New("stream is not declared as required")
+	// errConsumer is wrapped by the errors of Bus.Consume: a field of the durable consumer is wrong, and the server rejects changing it.
+	errConsumer = errors.New("consumer is not declared as required")
+	// errHeadersOnly finishes a delivery without data. The event is redelivered when the consumer, which sends headers only, is repaired.
+	errHeadersOnly = errors.New("the consumer sends headers only")
+	// errUnasked means that a consumer has messages but no request for them. A request is lost if it reaches a server of a cluster before that server
+	// has learned of the consumer, which is on another server. The server answers that there are no responders, and the iterator ignores that answer.
+	errUnasked = errors.New("the consumer was not asked for its messages")
+	// errLost is the error of a reading whose consumer was lost with its server, or whose messages were lost on their way.
+	errLost  = fmt.Errorf("the consumer is silent, and messages are missing: %w", nats.ErrTimeout)
+	errFound = errors.New("found") // ends a reading early
+	// errOtherStream means that the stream is not as a Follower left it: it was restored or created again, or messages were removed.
+	errOtherStream = errors.New("the stream has lost events")
+	errReconnected = errors.New("the connection was lost") // a Follower may have missed events while it had no connection
+)
+
+// The server's error codes for which nats.go has no names.
+const (
+	errCodeNoClusterLeader       jetstream.ErrorCode = 10008 // JSClusterNotAvailErr
+	errCodeAccountResources      jetstream.ErrorCode = 10002 // the account has reached its limit
+	errCodeInsufficientResources jetstream.ErrorCode = 10023 // the server has reached its limit
+	errCodeStorageResources      jetstream.ErrorCode = 10047 // what the stream reserves does not fit
+	errCodeStoreFailed           jetstream.ErrorCode = 10077 // the stream has reached its limit
+	errCodeDuplicateInProcess    jetstream.ErrorCode = 10158 // it is storing a message with the same id
+)
+
+func hasCode(err error, codes ...jetstream.ErrorCode) bool {
+	answer, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && slices.Contains(codes, answer.ErrorCode)
+}
+
+// isStorage reports whether a server answered that it has no storage for a message or a stream.
+func isStorage(err error) bool {
+	return hasCode(err, errCodeAccountResources, errCodeInsufficientResources, errCodeStorageResources, errCodeStoreFailed)
+}
+
+// isConflict reports whether the stream answered that the subject has another last sequence, or that it is storing a message with this id.
+func isConflict(err error) bool {
+	return hasCode(err, jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant, errCodeDuplicateInProcess)
+}
+
+// IsSilence reports whether an error means that no server answered, as happens while the servers of a stream, or those of the cluster, have no
+// leader, or a server has not started JetStream yet. The request is worth repeating.
+func IsSilence(err error) bool {
+	return hasCode(err, errCodeNoClusterLeader) || slices.ContainsFunc([]error{
+		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrAsyncPublishTimeout, jetstream.ErrJetStreamNotEnabled,
+	}, func(silence error) bool { return errors.Is(err, silence) })
+}

@@ -1,0 +1,169 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// unreachableInterval is how often Connect logs that it is still waiting.
+const unreachableInterval = 5 * time.Second
+
+// Connect connects to NATS. It waits for a server that is unreachable, and logs so every five seconds. It returns an error if
+// ctx is done or an option is invalid. Once established, the connection is re-established without limit. The further options
+// take precedence over opts: pass nats.InProcessServer for an embedded server.
+func Connect(ctx context.Context, opts ConnectOptions, further ...nats.Option) (*nats.Conn, error) {
+	logger := orDiscard(opts.Logger)
+	if err := events.ValidateCluster(opts.Cluster); err != nil {
+		return nil, fmt.Errorf("cluster %w", err)
+	}
+	if opts.URL == "" {
+		opts.URL = nats.DefaultURL
+	}
+	shown, err := Redact(opts.URL)
+	if err != nil {
+		return nil, err
+	}
+	var last atomic.Pointer[error]
+	var user nkeyUser
+	options, err := opts.options(context.WithoutCancel(ctx), logger, shown, &last, &user)
+	if err != nil {
+		return nil, err
+	}
+	nc, err := nats.Connect(opts.URL, append(options, further...)...)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to nats at %s: %w", shown, err)
+	}
+	user.conn.Store(nc)
+	// Listening starts before the first look at the state, so that no change is missed.
+	changed := nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer nc.RemoveStatusListener(changed)
+	tick := time.NewTicker(unreachableInterval)
+	defer tick.Stop()
+	for !nc.IsConnected() {
+		why := nc.LastError()
+		if err := last.Load(); err != nil {
+			why = *err
+		}
+		if nc.IsClosed() {
+			return nil, fmt.Errorf("connecting to nats at %s: %w", shown, errors.Join(nats.ErrConnectionClosed, why))
+		}
+		logger.WarnContext(ctx, "nats unreachable", "url", shown, "err", why)
+		select {
+		case <-changed:
+		case <-tick.C:
+		case <-ctx.Done():
+			nc.Close()
+			return nil, fmt.Errorf("connecting to nats at %s: %w", shown, errors.Join(ctx.Err(), why))
+		}
+	}
+	logger.InfoContext(ctx, "nats connected", "url", shown, "server", nc.ConnectedServerName())
+	return nc, nil
+}
+
+// Connected is a readiness check. It returns an error unless the connection is up. If a server was reached, the error has the reason, such as an
+// untrusted certificate. A nil connection means that Connect has not returned yet.
+func Connected(nc *nats.Conn) error {
+	if nc == nil {
+		return errors.New("nats is not connected yet")
+	}
+	if nc.IsConnected() {
+		return nil
+	}
+	if why := nc.LastError(); why != nil {
+		return fmt.Errorf("nats is not connected: %s: %w", nc.Status(), why)
+	}
+	return errors.New("nats is not connected: " + nc.Status().String())
+}
+
+// Alive is a liveness check. It returns an error when the connection is closed, after one of the few errors after which it does not re-establish
+// itself, such as a violation of the protocol. Then only a restart helps. A nil connection means that Connect has not returned yet.
+func Alive(nc *nats.Conn) error {
+	if nc == nil || !nc.IsClosed() {
+		return nil
+	}
+	return fmt.Errorf("the nats connection is closed: %w", cmp.Or(nc.LastError(), nats.ErrConnectionClosed))
+}
+
+// Drain finishes what is in flight on the connection and closes it. If ctx is done first, it closes the connection at once and returns an error.
+func Drain(ctx context.Context, nc *nats.Conn) error {
+	closed := nc.StatusChanged(nats.CLOSED)
+	defer nc.RemoveStatusListener(closed)
+	if err := nc.Drain(); errors.Is(err, nats.ErrConnectionClosed) || nc.IsClosed() {
+		return nil
+	} else if err != nil {
+		nc.Close()
+		return fmt.Errorf("draining the nats connection: %w", err)
+	}
+	select {
+	case <-closed:
+		return nil
+	case <-ctx.Done():
+		nc.Close()
+		return fmt.Errorf("draining the nats connection: %w", ctx.Err())
+	}
+}
+
+// credentials returns the option for a credentials file or a file with a bare NKey seed. No error quotes the content.
+func credentials(path string, user *nkeyUser) (nats.Option, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("nats-creds: %w", err)
+	}
+	defer clear(content)
+	if strings.Contains(string(content), "BEGIN NATS USER JWT") {
+		return nats.UserCredentials(path), nil
+	}
+	user.path = path
+	pair, public, err := user.read()
+	if err != nil {
+		return nil, err
+	}
+	pair.Wipe()
+	return nats.Nkey(public, user.sign), nil
+}
+
+// nkeyUser authenticates with a bare NKey. The client library reads the public key only once, also if the seed was rotated.
+type nkeyUser struct {
+	path string
+	conn atomic.Pointer[nats.Conn] // set once nats.Connect has returned
+}
+
+// read reads the seed. The caller must wipe the key pair.
+func (u *nkeyUser) read() (pair nkeys.KeyPair, public string, err error) {
+	content, err := os.ReadFile(u.path)
+	if err != nil {
+		return nil, "", fmt.Errorf("nats-creds: %w", err)
+	}
+	defer clear(content)
+	if pair, err = nkeys.ParseDecoratedUserNKey(content); err == nil {
+		public, err = pair.PublicKey()
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("nats-creds %s: want a credentials file with a user's JWT, or a user's NKey seed", u.path)
+	}
+	return pair, public, nil
+}
+
+// sign signs the server's nonce. After a rotation the server rejects this attempt, and the next one uses the new public
+// key. The library holds the lock of the connection, so writing its options is safe.
+func (u *nkeyUser) sign(nonce []byte) ([]byte, error) {
+	pair, public, err := u.read()
+	if err != nil {
+		return nil, err
+	}
+	defer pair.Wipe()
+	if nc := u.conn.Load(); nc != nil {
+		nc.Opts.Nkey = public
+	}
+	return pair.Sign(nonce)
+}

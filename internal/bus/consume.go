@@ -1,0 +1,180 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
+)
+
+// ConsumeOptions configures Bus.Consume and Bus.ConsumeOutcomes.
+type ConsumeOptions struct {
+	Durable string // the name of the consumer on the server, which keeps its position across restarts; required
+	// FilterSubjects restricts what is consumed. If empty, Consume reads the changes of the bus's cluster, and ConsumeOutcomes reads its outcomes.
+	FilterSubjects []string
+	MaxAckPending  int // limits the events in flight; zero means 1024
+	// AckWait is how long the events of a process that died stay in flight before another process gets them. A live process
+	// sends a heartbeat for each event in flight three times per AckWait. Zero means 30 seconds.
+	AckWait time.Duration
+	// FromNow makes a consumer that does not exist yet start with the next event, as ConsumeOutcomes always does, and not with the state.
+	FromNow     bool
+	ForgetAfter time.Duration // how long the server keeps the consumer without a reader; zero means forever
+	// Backoff returns the delay before the redelivery of an event whose handling failed, given the number of deliveries so far.
+	// Nil means 1 second, doubled up to 1 minute, with a fifth of jitter.
+	Backoff func(deliveries int) time.Duration
+	// WithoutDeadLetters makes Consume drop the events that it rejects without a copy on StreamDeadLetters. It is for a program whose
+	// events the actuator also reads, which makes the copy. ConsumeOutcomes makes none, because StreamHistory keeps the event.
+	WithoutDeadLetters bool
+	// OnReject is called, with one of the Reason constants, for each event that is rejected before the handler sees it. It may be nil.
+	OnReject func(ctx context.Context, reason string)
+}
+
+func (o ConsumeOptions) withDefaults() (ConsumeOptions, error) {
+	if o.Durable == "" {
+		return o, errors.New("consuming: no durable name")
+	}
+	o.MaxAckPending, o.AckWait = cmp.Or(o.MaxAckPending, 1024), cmp.Or(o.AckWait, 30*time.Second)
+	if o.Backoff == nil {
+		o.Backoff = redeliveryDelay
+	}
+	if o.OnReject == nil {
+		o.OnReject = func(context.Context, string) {}
+	}
+	return o, nil
+}
+
+// redeliveryDelay returns the delay before an event that failed is redelivered. It depends only on the number of deliveries so
+// far, so that it keeps growing when another process takes over. The jitter keeps programs that failed together from retrying together.
+func redeliveryDelay(deliveries int) time.Duration {
+	return kube.NthDelay(wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 7, Cap: time.Minute}, deliveries)
+}
+
+// Consume passes the changes of the cluster to the handler, one at a time and in the order of the stream, until ctx is done, and then returns nil.
+// The handler should return quickly and call Delivery.Done later, from any goroutine. A redelivered event is out of order.
+//
+// Consume creates the durable consumer if there is none, and updates it if it differs from the options. It returns an error
+// if the server rejects the update. Everything else is logged and retried with backoff: a restart of NATS, or a consumer
+// that was deleted, which is created again and starts from the state of the stream.
+func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx context.Context, d *Delivery)) error {
+	if len(opts.FilterSubjects) == 0 {
+		opts.FilterSubjects = events.SourceFilters(b.cluster)
+	}
+	c, err := b.newConsumption(b.changes, opts)
+	if err != nil {
+		return err
+	}
+	return c.run(ctx, handler)
+}
+
+// ConsumeOutcomes is Consume for the outcomes of the cluster. It reads StreamHistory, so it delivers superseded outcomes too.
+//
+// A new consumer starts with the next outcome, not with past ones. The server deletes it after 30 days without a reader.
+func (b *Bus) ConsumeOutcomes(ctx context.Context, opts ConsumeOptions, handler func(ctx context.Context, d *Delivery)) error {
+	if len(opts.FilterSubjects) == 0 {
+		opts.FilterSubjects = []string{events.HistorySubject(events.OutcomeFilter(b.cluster))}
+	}
+	opts.FromNow, opts.ForgetAfter, opts.WithoutDeadLetters = true, retention, true
+	c, err := b.newConsumption(b.history, opts)
+	if err != nil {
+		return err
+	}
+	c.ofOutcomes = true
+	return c.run(ctx, handler)
+}
+
+func (o ConsumeOptions) consumerConfig() jetstream.ConsumerConfig {
+	deliver := jetstream.DeliverAllPolicy
+	if o.FromNow {
+		deliver = jetstream.DeliverNewPolicy
+	}
+	config := jetstream.ConsumerConfig{
+		Durable: o.Durable, FilterSubjects: o.FilterSubjects,
+		DeliverPolicy: deliver, AckPolicy: jetstream.AckExplicitPolicy,
+		MaxDeliver: -1, MaxAckPending: o.MaxAckPending, AckWait: o.AckWait, InactiveThreshold: o.ForgetAfter,
+	}
+	if len(o.FilterSubjects) == 1 {
+		// A single filter is part of the request's subject, so that NATS permissions can restrict it.
+		config.FilterSubject, config.FilterSubjects = o.FilterSubjects[0], nil
+	}
+	return config
+}
+
+// ensureConsumer creates or updates the durable consumer. The error wraps errConsumer if the server rejects the update.
+func ensureConsumer(ctx context.Context, stream jetstream.Stream, want jetstream.ConsumerConfig, logger *slog.Logger) (jetstream.Consumer, error) {
+	name := stream.CachedInfo().Config.Name
+	consumer, err := stream.Consumer(ctx, want.Durable)
+	switch {
+	case errors.Is(err, jetstream.ErrConsumerNotFound):
+		consumer, err = stream.CreateConsumer(ctx, want)
+		if err != nil {
+			return nil, fmt.Errorf("creating consumer %s of %s: %w", want.Durable, name, err)
+		}
+		return consumer, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading consumer %s of %s: %w", want.Durable, name, err)
+	}
+	field, found, required := consumerDifference(consumer.CachedInfo().Config, want, time.Now())
+	if field == "" {
+		return consumer, nil
+	}
+	consumer, err = stream.UpdateConsumer(ctx, want)
+	if err == nil {
+		logger.WarnContext(ctx, "consumer was not as required, and is now", "durable", want.Durable, "stream", name, "field", field,
+			"found", fmt.Sprint(found), "required", fmt.Sprint(required))
+		return consumer, nil
+	}
+	err = fmt.Errorf("%s of %s: %s is %v, want %v: %w", want.Durable, name, field, found, required, err)
+	if _, rejected := errors.AsType[*jetstream.APIError](err); rejected {
+		return nil, fmt.Errorf("%w: %w", errConsumer, err)
+	}
+	return nil, err
+}
+
+// consumerDifference returns the first field in which a consumer differs from what is wanted, or "". It compares every field that can keep
+// events, or parts of them, from being delivered: anyone who may create consumers of the stream may set these fields.
+func consumerDifference(have, want jetstream.ConsumerConfig, now time.Time) (field string, found, required any) {
+	filters, wanted := filtersOf(have), filtersOf(want)
+	paused := have.PauseUntil != nil && have.PauseUntil.After(now)
+	for _, f := range []struct {
+		name        string
+		have, want  any
+		isDifferent bool
+	}{
+		{"ack_policy", have.AckPolicy, want.AckPolicy, have.AckPolicy != want.AckPolicy},
+		{"deliver_policy", have.DeliverPolicy, want.DeliverPolicy, have.DeliverPolicy != want.DeliverPolicy},
+		{"filter_subjects", filters, wanted, !slices.Equal(filters, wanted)},
+		{"max_deliver", have.MaxDeliver, want.MaxDeliver, have.MaxDeliver > 0},
+		{"max_ack_pending", have.MaxAckPending, want.MaxAckPending, have.MaxAckPending != want.MaxAckPending},
+		{"ack_wait", have.AckWait, want.AckWait, have.AckWait != want.AckWait},
+		{"inactive_threshold", have.InactiveThreshold, want.InactiveThreshold, have.InactiveThreshold != want.InactiveThreshold},
+		{"pause_until", have.PauseUntil, "none", paused},
+		{"headers_only", have.HeadersOnly, false, have.HeadersOnly},
+		{"backoff", have.BackOff, "none", len(have.BackOff) > 0},
+		{"max_batch", have.MaxRequestBatch, 0, have.MaxRequestBatch > 0},
+		{"max_expires", have.MaxRequestExpires, 0, have.MaxRequestExpires > 0},
+		{"max_bytes", have.MaxRequestMaxBytes, 0, have.MaxRequestMaxBytes > 0},
+		{"priority_groups", have.PriorityGroups, "none", len(have.PriorityGroups) > 0},
+		{"replay_policy", have.ReplayPolicy, want.ReplayPolicy, have.ReplayPolicy != want.ReplayPolicy},
+	} {
+		if f.isDifferent {
+			return f.name, f.have, f.want
+		}
+	}
+	return "", nil, nil
+}
+
+func filtersOf(config jetstream.ConsumerConfig) []string {
+	if config.FilterSubject != "" {
+		return []string{config.FilterSubject}
+	}
+	return slices.Sorted(slices.Values(config.FilterSubjects))
+}

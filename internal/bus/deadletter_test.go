@@ -1,0 +1,60 @@
+package bus
+
+import (
+	"github.com/keyturn/keyturn/internal/events"
+	"strings"
+	"testing"
+)
+
+func TestADeadLetterHasTheMessageWithoutTheHeadersOfAServer(t *testing.T) {
+	want := events.DeadLetter{
+		Subject: "keyturn.v1.prod-eu.secret.shop.db", Reason: events.ReasonMalformed, Error: "größer", Seq: 7, Time: testTime,
+		Header: map[string][]string{"ce-id": {"1"}},
+	}
+	letter := want
+	letter.Header = map[string][]string{"ce-id": {"1"}, "Nats-TTL": {"1h"}, "nats-msg-id": {"1"}}
+	letter.Error += "\n" + strings.Repeat("x", events.MaxErrorText)
+	want.Error = events.Shorten(letter.Error, events.MaxErrorText)
+	wantEqual(t, "what is read", want, events.ParseDeadLetter(letter.Headers(), nil))
+	letter.Header["ce-name"] = []string{strings.Repeat("x", events.MaxHeaderSize)}
+	want.Header = map[string][]string{}
+	wantEqual(t, "of a header that is too large", want, events.ParseDeadLetter(letter.Headers(), nil))
+}
+
+// deadLetters returns the last dead letters of the cluster.
+func deadLetters(t *testing.T, b *Bus, limit int) ([]events.DeadLetter, error) {
+	t.Helper()
+	return answer(t, func() ([]events.DeadLetter, error) { return b.DeadLetters(t.Context(), limit) })
+}
+
+func TestAnEventThatCannotBeReadIsDeadLetteredOnce(t *testing.T) {
+	s := sharedServer(t)
+	b, another := s.bus(), s.bus()
+	db := version("db", "1")
+	at := events.Address{Cluster: testCluster, Kind: events.KindSecret, Namespace: db.Source.Namespace, Name: db.Source.Name}
+	reject := func(by *Bus, want string) {
+		t.Helper()
+		if reason, err := answer(t, func() (string, error) { return by.RejectLast(t.Context(), at) }); err != nil || reason != want {
+			t.Errorf("it is rejected as %q (%v), want %q", reason, err, want)
+		}
+	}
+	garble := func() {
+		t.Helper()
+		if _, err := s.jetstream().Publish(t.Context(), at.Subject(), []byte("no event")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reject(b, "") // There is none.
+	mustPublish(t, b, db, 0)
+	reject(b, "")
+	garble()
+	reject(b, events.ReasonMalformed)
+	reject(b, "")
+	reject(another, "")
+	garble()
+	reject(another, events.ReasonMalformed)
+	letters, err := answer(t, func() ([]events.DeadLetter, error) { return b.DeadLetters(t.Context(), 10) })
+	if err != nil || len(letters) != 2 || letters[0].Subject != at.Subject() || letters[0].Seq >= letters[1].Seq {
+		t.Errorf("the dead letters are %+v (%v), want one of each event", letters, err)
+	}
+}

@@ -1,0 +1,78 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// DeadLetters returns the newest dead letters of the cluster, at most limit, in the order in which they were rejected.
+func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]events.DeadLetter, error) {
+	var letters []events.DeadLetter
+	err := b.read(ctx, b.deadLetters, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{events.DeadLetterRoot + b.cluster + ".>"},
+		DeliverPolicy:  jetstream.DeliverAllPolicy,
+	}, func(msg jetstream.Msg, _ *jetstream.MsgMetadata) error {
+		letters = append(letters, events.ParseDeadLetter(msg.Headers(), msg.Data()))
+		if len(letters) > limit {
+			letters = letters[1:]
+		}
+		return nil
+	})
+	return letters, err
+}
+
+// deadLetter publishes a copy of a rejected event on StreamDeadLetters. Repeated calls for the same event store one copy.
+func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *events.RejectError) error {
+	letter := events.DeadLetter{Subject: d.subject, Reason: reject.Reason, Error: reject.Err.Error(), Seq: d.Seq, Time: b.now(), Header: d.header}
+	msg := &nats.Msg{Subject: events.DeadLetterSubject(b.cluster, d.subject), Header: letter.Headers()}
+	if len(d.data) <= events.MaxEventSize {
+		msg.Data = d.data
+	}
+	id := fmt.Sprintf("%s/%d/%d", b.cluster, d.Seq, d.StoredAt.UnixNano())
+	_, err := b.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithExpectStream(events.StreamDeadLetters))
+	if err != nil {
+		return fmt.Errorf("publishing on %s: %w", msg.Subject, err)
+	}
+	return nil
+}
+
+// RejectLast dead-letters the last event at an address, unless it can be read or has been, and returns the reason, or "" if it did not.
+func (b *Bus) RejectLast(ctx context.Context, at events.Address) (reason string, err error) {
+	raw, err := b.last(ctx, at.Subject())
+	switch {
+	case errors.Is(err, events.ErrNotFound):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	_, err = events.NewStored(raw.Subject, raw.Sequence, raw.Time, raw.Header, raw.Data).LastChange()
+	if err == nil {
+		return "", nil // A later event has taken its place.
+	}
+	reject, rejected := errors.AsType[*events.RejectError](err)
+	if !rejected {
+		reject = &events.RejectError{Reason: events.ReasonMalformed, Err: err}
+	}
+	hasLetter, err := b.hasDeadLetter(ctx, raw)
+	if err != nil || hasLetter {
+		return "", err
+	}
+	d := &Delivery{subject: raw.Subject, header: raw.Header, data: raw.Data, Seq: raw.Sequence, StoredAt: raw.Time}
+	return reject.Reason, b.deadLetter(ctx, d, reject)
+}
+
+// hasDeadLetter reports whether the last dead letter of a subject is about this message, and not about an earlier one of its sequence.
+func (b *Bus) hasDeadLetter(ctx context.Context, raw *jetstream.RawStreamMsg) (found bool, err error) {
+	err = b.read(ctx, b.deadLetters, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{events.DeadLetterSubject(b.cluster, raw.Subject)}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
+	}, func(msg jetstream.Msg, _ *jetstream.MsgMetadata) error {
+		letter := events.ParseDeadLetter(msg.Headers(), nil)
+		found = letter.Seq == raw.Sequence && !letter.Time.Before(raw.Time)
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,128 @@
+// Package keys creates the keys of a new installation: the fingerprint key, the NATS users, the certificate of the NATS server with its CA, and,
+// for several actuators, the certificate of the routes between their NATS servers.
+//
+// Each key is one Secret, created in one request, so no key is ever incomplete. An existing Secret is never changed, whatever it contains, so
+// repeated and concurrent runs are harmless. It is not read, either: for these, permission to create Secrets in one namespace is enough.
+//
+// The exception is the certificate of the NATS server and its CA, which a later run renews when they are due. That needs permission to
+// read and update these two Secrets. If a concurrent run has changed one of them, the run starts over. A certificate that the CA did not
+// sign is not ours, and is never changed.
+package embedded
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nkeys"
+)
+
+// The names of the Secrets and their data keys.
+const (
+	// fingerprintSecret has the watcher's key file under fingerprintKey.
+	fingerprintSecret = "keyturn-fingerprint-key"
+	fingerprintKey    = "keys"
+	// auditProgram is the watcher that only receives the audit of secret stores. auditSecret has its key file, also under fingerprintKey.
+	auditProgram = "audit"
+	auditSecret  = "keyturn-audit-fingerprint-key"
+	// natsSecretPrefix, followed by the name of a NATS user, is the name of the user's Secret. It has the seed under <name>.nk, and
+	// the public key, which the server needs, under publicKey.
+	natsSecretPrefix = "keyturn-nats-"
+	publicKey        = "public"
+)
+
+// fingerprintBytes is the size of the fingerprint key: the output of SHA-256.
+const fingerprintBytes = 32
+
+// Options configure Make.
+type KeyOptions struct {
+	// Secrets creates the Secrets. Required.
+	Secrets secretCreator
+	// NATSUsers are the names of the NATS users: of the programs, and of readers of the streams. Empty if they are managed elsewhere.
+	NATSUsers []string
+	// Audit also makes the keys of a watcher that only receives the audit of secret stores: a fingerprint key, and a NATS user if NATSUsers
+	// has any. It has its own keys, because an attacker who takes over a watcher that listens on the network must not learn those of the others.
+	Audit bool
+	// RoutesNamespace is the namespace of the actuators whose NATS servers need a certificate for the routes between them. Empty if none do.
+	RoutesNamespace string
+	// TLSNamespace is the namespace of the actuator whose NATS server needs a certificate for its clients. Empty if none does.
+	TLSNamespace string
+	// Updates reads and updates the Secrets of that certificate and of its CA. Required with TLSNamespace.
+	Updates secretUpdater
+	// Now is the clock for the validity of certificates: time.Now, except in tests. Required with RoutesNamespace and TLSNamespace.
+	Now func() time.Time
+	// Random is the source of the keys: crypto/rand.Reader, except in tests. Required.
+	Random io.Reader
+	// Logger logs which keys were created and which existed. Required.
+	Logger *slog.Logger
+}
+
+// Make creates the keys that do not exist yet. An error names the Secret that could not be created. A repeated call continues there.
+func MakeKeys(ctx context.Context, opts KeyOptions) error {
+	fingerprints, users := []string{fingerprintSecret}, opts.NATSUsers
+	if opts.Audit {
+		fingerprints = append(fingerprints, auditSecret)
+		if len(users) > 0 {
+			users = append(slices.Clone(users), auditProgram)
+		}
+	}
+	for _, secret := range fingerprints {
+		if err := opts.createFingerprintKey(ctx, secret); err != nil {
+			return err
+		}
+	}
+	for _, program := range users {
+		user, err := newUser(opts.Random, program)
+		if err != nil {
+			return fmt.Errorf("generating the nats user %s: %w", program, err)
+		}
+		if err := opts.create(ctx, natsSecretPrefix+program, user); err != nil {
+			return err
+		}
+	}
+	if opts.RoutesNamespace != "" {
+		certificate, err := newRoutesCertificate(opts.Random, opts.Now(), opts.RoutesNamespace)
+		if err != nil {
+			return fmt.Errorf("generating the certificate of the nats routes: %w", err)
+		}
+		if err := opts.create(ctx, routesSecret, certificate); err != nil {
+			return err
+		}
+	}
+	if opts.TLSNamespace == "" {
+		return nil
+	}
+	return opts.makeNATSTLS(ctx)
+}
+
+// createFingerprintKey creates the Secret of a fingerprint key.
+func (o KeyOptions) createFingerprintKey(ctx context.Context, secret string) error {
+	fingerprint := make([]byte, fingerprintBytes)
+	if _, err := io.ReadFull(o.Random, fingerprint); err != nil {
+		return fmt.Errorf("generating the fingerprint key: %w", err)
+	}
+	file := base64.StdEncoding.EncodeToString(fingerprint) + "\n"
+	return o.create(ctx, secret, map[string]string{fingerprintKey: file})
+}
+
+// newUser returns the data of the Secret of a new NATS user.
+func newUser(random io.Reader, program string) (map[string]string, error) {
+	pair, err := nkeys.CreatePairWithRand(nkeys.PrefixByteUser, random)
+	if err != nil {
+		return nil, err
+	}
+	defer pair.Wipe()
+	seed, err := pair.Seed()
+	if err != nil {
+		return nil, err
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{program + ".nk": string(seed) + "\n", publicKey: public}, nil
+}

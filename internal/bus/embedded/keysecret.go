@@ -1,0 +1,77 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// secretCreator creates Secrets in one namespace. client-go's SecretInterface implements it as well as secretUpdater.
+type secretCreator interface {
+	Create(ctx context.Context, secret *corev1.Secret, opts metav1.CreateOptions) (*corev1.Secret, error)
+}
+
+// secretUpdater reads and updates Secrets in one namespace.
+type secretUpdater interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (*corev1.Secret, error)
+	Update(ctx context.Context, secret *corev1.Secret, opts metav1.UpdateOptions) (*corev1.Secret, error)
+}
+
+// newSecret returns a Secret of this package.
+func newSecret(name string, kind corev1.SecretType, data map[string]string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/part-of": "keyturn"}}, Type: kind, StringData: data,
+	}
+}
+
+// create creates a Secret, unless one with that name exists.
+func (o KeyOptions) create(ctx context.Context, name string, data map[string]string) error {
+	_, err := o.Secrets.Create(ctx, newSecret(name, corev1.SecretTypeOpaque, data), metav1.CreateOptions{})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		o.Logger.InfoContext(ctx, "key exists, left unchanged", "secret", name)
+		return nil
+	case err != nil:
+		return fmt.Errorf("creating secret %s: %w", name, err)
+	}
+	o.Logger.InfoContext(ctx, "key created", "secret", name)
+	return nil
+}
+
+// get returns a Secret, or nil if there is none.
+func (o KeyOptions) get(ctx context.Context, name string) (*corev1.Secret, error) {
+	secret, err := o.Updates.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // nothing is there
+	case err != nil:
+		return nil, fmt.Errorf("reading secret %s: %w", name, err)
+	}
+	return secret, nil
+}
+
+// put creates a Secret with a certificate, or updates the data of the one that was read, if it has not changed since. It keeps everything else.
+func (o KeyOptions) put(ctx context.Context, read *corev1.Secret, name string, data map[string]string, why renewal) error {
+	if read == nil {
+		if _, err := o.Secrets.Create(ctx, newSecret(name, corev1.SecretTypeTLS, data), metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("creating secret %s: %w", name, err)
+		}
+		o.Logger.InfoContext(ctx, "key created", "secret", name)
+		return nil
+	}
+	if read.Immutable != nil && *read.Immutable {
+		return fmt.Errorf("secret %s must be renewed (%s) and is immutable: delete it and run this again", name, why)
+	}
+	secret := read.DeepCopy()
+	for file, content := range data {
+		secret.Data[file] = []byte(content)
+	}
+	if _, err := o.Updates.Update(ctx, secret, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("updating secret %s: %w", name, err)
+	}
+	o.Logger.InfoContext(ctx, "key renewed", "secret", name, "reason", why)
+	return nil
+}

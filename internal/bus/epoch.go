@@ -1,0 +1,191 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// consumerHeartbeat is how often the server of a consumer says that there is nothing new. After two that are missing the consumer is lost.
+	consumerHeartbeat = 15 * time.Second
+	completePoll      = 100 * time.Millisecond // how long an epoch waits for another message before it asks whether there is one
+	// maxUnasked is how many consumers of a filter in a row may get no request: one may be lost, more mean that the permission is missing.
+	maxUnasked   = 4
+	tombstoneDue = events.TombstoneTTL - time.Hour // the age from which the stream may have dropped a deletion, whatever the difference of the clocks
+)
+
+// epoch is one reading of the last event of every source, and what follows it.
+//
+// Each filter has a consumer of its own, for the reason that Reader.State has. It begins with the last event of each subject and goes on with new
+// events. If another consumer had those, it could be on a server that is ahead of the first one, and what is between the two would be missed.
+type epoch struct {
+	bus    *Bus
+	taker  Taker
+	number uint32
+	// created is when the stream was created, and first is the sequence of its last message when the epoch began. last is what first is now.
+	created     time.Time
+	first, last uint64
+	settled     time.Time // when no server of the stream lacks anything any more that it had when the epoch began
+	// complete has a value for each filter of which everything up to first has been put, and failed one for each that is not followed any more.
+	complete chan struct{}
+	failed   chan error
+	stop     context.CancelFunc // ends the epoch
+	parts    sync.WaitGroup     // the goroutines to wait for
+
+	mu sync.Mutex
+	// newest is the message with the highest sequence that was put.
+	newest struct {
+		subject string
+		seq     uint64
+		at      time.Time
+		// expires says that it is a deletion, which the stream drops.
+		expires bool
+	}
+}
+
+func (e *epoch) end() {
+	e.stop()
+	e.parts.Wait()
+}
+
+// follow reads what matches a filter until ctx is done or reading fails.
+func (e *epoch) follow(ctx context.Context, filter string) {
+	err := e.consume(ctx, filter)
+	for unasked := 1; errors.Is(err, errUnasked) && unasked < maxUnasked; unasked++ {
+		err = e.consume(ctx, filter)
+	}
+	if ctx.Err() == nil {
+		e.failed <- fmt.Errorf("following %s: %w", filter, err)
+	}
+}
+
+func (e *epoch) consumer(ctx context.Context, filter string) (jetstream.Consumer, error) {
+	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return e.bus.changes.CreateConsumer(bounded, jetstream.ConsumerConfig{
+		FilterSubject: filter, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, AckPolicy: jetstream.AckNonePolicy,
+		MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
+	})
+}
+
+// consume reads with one consumer. The error wraps errUnasked if another one must begin again.
+func (e *epoch) consume(ctx context.Context, filter string) error {
+	consumer, err := e.consumer(ctx, filter)
+	if err != nil {
+		return err
+	}
+	messages, stop, err := iterate(ctx, consumer, jetstream.PullHeartbeat(consumerHeartbeat))
+	if err != nil {
+		return err
+	}
+	defer stop()
+	received, since, complete := uint64(0), time.Now(), false
+	for {
+		var wait []jetstream.NextOpt
+		if !complete {
+			wait = append(wait, jetstream.NextMaxWait(completePoll))
+		}
+		msg, err := messages.Next(wait...)
+		var isPut bool
+		switch {
+		case errors.Is(err, nats.ErrTimeout):
+			if isPut, err = e.isPut(ctx, consumer, received, since); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		default:
+			meta, err := msg.Metadata()
+			if err != nil {
+				return err
+			}
+			if received++; meta.Sequence.Consumer != received {
+				return errLost
+			}
+			e.put(ctx, e.bus.stored(msg, meta))
+			isPut, since = meta.Sequence.Stream >= e.first, time.Now()
+		}
+		if !complete && isPut {
+			complete = true
+			e.complete <- struct{}{}
+		}
+	}
+}
+
+// isPut reports whether everything up to first was put of what a consumer looks at. The error wraps errUnasked if nothing will come, and errLost if
+// nothing has come for too long. Other errors are ignored: the next call asks again.
+//
+// A consumer with nothing pending looks no further, so how far it has come proves nothing. Its server may lack the newest events for a while.
+func (e *epoch) isPut(ctx context.Context, consumer jetstream.Consumer, received uint64, since time.Time) (bool, error) {
+	bounded, cancel := context.WithTimeout(ctx, infoTimeout)
+	defer cancel()
+	info, err := consumer.Info(bounded)
+	isReceived := err == nil && info.Delivered.Consumer == received
+	switch {
+	case isReceived && info.NumPending == 0 && !time.Now().Before(e.settled):
+		return true, nil
+	case time.Since(since) > e.bus.lostAfter:
+		return false, errLost
+	case isReceived && info.NumWaiting == 0 && time.Since(since) >= e.bus.stall:
+		return false, errUnasked
+	}
+	return false, nil
+}
+
+func (e *epoch) put(ctx context.Context, stored events.Stored) {
+	c, err := stored.LastChange()
+	e.mu.Lock()
+	if stored.Seq > e.newest.seq {
+		e.newest.subject, e.newest.seq, e.newest.at = stored.Subject, stored.Seq, stored.Time
+		e.newest.expires = c.Verb() == events.VerbDeleted
+	}
+	e.mu.Unlock()
+	at, illegal := events.ParseSubject(stored.Subject)
+	if illegal != nil {
+		e.bus.logger.WarnContext(ctx, "ignoring an event on the stream", "err", illegal)
+		return
+	}
+	if err != nil {
+		e.bus.logger.WarnContext(ctx, "cannot read an event on the stream", "subject", stored.Subject, "err", err)
+		c = events.UnreadableChange(stored.Seq, stored.Time)
+	}
+	c.Epoch = e.number
+	e.taker.Put(at, &c)
+}
+
+// check returns an error that wraps errOtherStream if the stream does not have what was put, or has more. On another error nothing is known.
+func (e *epoch) check(ctx context.Context) error {
+	e.mu.Lock()
+	newest := e.newest
+	e.mu.Unlock()
+	info, err := infoOf(ctx, e.bus.changes)
+	switch {
+	case err != nil:
+		return err
+	case !info.Created.Equal(e.created), info.State.LastSeq < max(e.last, newest.seq):
+		return errOtherStream
+	}
+	e.last = info.State.LastSeq
+	if newest.seq == 0 {
+		return nil
+	}
+	raw, err := e.bus.last(ctx, newest.subject)
+	switch {
+	case errors.Is(err, events.ErrNotFound) && newest.expires && time.Since(newest.at) >= tombstoneDue:
+		return nil
+	case errors.Is(err, events.ErrNotFound):
+		return errOtherStream
+	case err != nil:
+		return err
+	case raw.Sequence != newest.seq, !raw.Time.Equal(newest.at):
+		return errOtherStream
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
+)
+
+const (
+	// checkInterval is how often a Follower checks that the stream is still the same, and readInterval is how often it reads all of it anyway.
+	checkInterval, readInterval = 30 * time.Second, time.Hour
+	// replicaLag is how long a server of a stream may be behind the others. What seems to be missing counts if it still is after this time.
+	replicaLag = 2 * time.Second
+)
+
+// Taker gets what a Follower reads. An event may come more than once, and an earlier event of a source after a later one, as LastChanges.Put expects.
+type Taker interface {
+	// Put is called for each event, from several goroutines. An event that could not be read has no verb.
+	Put(at events.Address, c *events.LastChange)
+	// Complete is called when everything has been put that the stream had when a reading of it began, up to the sequence last.
+	Complete(last uint64)
+}
+
+// Follower reads the last event of every source, and then each new one. It has no position that could be ahead of the stream: it reads everything
+// again after whatever may have cost it an event (the connection or a consumer was lost, the stream was restored, created again or purged), and
+// once an hour. Each such reading is an epoch. The one before goes on until the new one is complete. No error ends a Follower.
+type Follower struct {
+	bus     *Bus
+	filters []string
+	taker   Taker
+}
+
+// NewFollower returns a Follower of the changes of the bus's cluster, and of the secrets in stores that the watchers of other clusters watch for it.
+func NewFollower(b *Bus, storesFrom []string, taker Taker) *Follower {
+	return &Follower{bus: b, filters: slices.Concat(events.SourceFilters(b.cluster), events.StoreFilters(storesFrom)), taker: taker}
+}
+
+// Run follows the stream until ctx is done.
+func (f *Follower) Run(ctx context.Context) {
+	reconnected := make(chan struct{}, 1)
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	listening.Go(func() {
+		f.bus.OnReconnect(ctx, func() {
+			select {
+			case reconnected <- struct{}{}:
+			default:
+			}
+		})
+	})
+	current := &epoch{stop: func() {}}
+	defer func() { current.end() }()
+	delays := followerBackoff()
+	for number := uint32(1); ctx.Err() == nil; number++ {
+		began := time.Now()
+		next, err := f.begin(ctx, number)
+		if err == nil {
+			current.end()
+			current = next
+			f.taker.Complete(current.first)
+			err = f.watch(ctx, current, reconnected)
+		}
+		if time.Since(began) >= checkInterval {
+			delays = followerBackoff()
+		}
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		delay := delays.Step()
+		f.bus.logger.WarnContext(ctx, "reading the last change of every source again", "err", err, "retry_in", delay)
+		select {
+		case <-ctx.Done():
+		case <-reconnected:
+		case <-time.After(delay):
+		}
+	}
+}
+
+func followerBackoff() wait.Backoff {
+	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: math.MaxInt32, Cap: checkInterval}
+}
+
+// begin starts an epoch, and returns it when it is complete.
+func (f *Follower) begin(ctx context.Context, number uint32) (*epoch, error) {
+	info, err := infoOf(ctx, f.bus.changes)
+	if err != nil {
+		return nil, err
+	}
+	e := &epoch{
+		bus: f.bus, taker: f.taker, number: number, created: info.Created, first: info.State.LastSeq, last: info.State.LastSeq, settled: time.Now(),
+		complete: make(chan struct{}, len(f.filters)), failed: make(chan error, len(f.filters)),
+	}
+	if info.Config.Replicas > 1 {
+		e.settled = e.settled.Add(replicaLag)
+	}
+	following, stop := context.WithCancel(ctx)
+	e.stop = stop
+	for _, filter := range f.filters {
+		e.parts.Go(func() { e.follow(following, filter) })
+	}
+	for range f.filters {
+		select {
+		case <-e.complete:
+		case err = <-e.failed:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		if err != nil {
+			e.end()
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// watch waits until another epoch is needed, and returns the reason, or nil if there is no particular one.
+func (f *Follower) watch(ctx context.Context, e *epoch, reconnected <-chan struct{}) error {
+	check, whole := time.NewTicker(checkInterval), time.NewTimer(readInterval)
+	defer check.Stop()
+	defer whole.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-whole.C:
+			return nil
+		case err := <-e.failed:
+			return err
+		case <-reconnected:
+			return errReconnected
+		case <-check.C:
+		}
+		err := e.check(ctx)
+		if errors.Is(err, errOtherStream) && kube.Sleep(ctx, replicaLag) {
+			err = e.check(ctx)
+		}
+		switch {
+		case errors.Is(err, errOtherStream):
+			return err
+		case err != nil && ctx.Err() == nil:
+			f.bus.logger.WarnContext(ctx, "cannot check whether the stream has lost events", "err", err)
+		}
+	}
+}

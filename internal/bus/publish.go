@@ -1,0 +1,207 @@
+package bus
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/propagation"
+)
+
+// PublishChange publishes a change on StreamHistory and then on StreamChanges, and returns its sequence on StreamChanges.
+// On StreamChanges it supersedes the event with the expected sequence. Zero means that the subject has no event.
+//
+// The error wraps ErrConflict if the subject's last event is another one. After any other error, the call may be repeated with
+// the same arguments: an event that was stored is recognized, and not stored twice.
+func (b *Bus) PublishChange(ctx context.Context, c events.Change, expected uint64) (uint64, error) {
+	msg, id, err := b.message(c.Event, c.Subject())
+	if err != nil {
+		return 0, err
+	}
+	if c.Status != nil && c.Status.Expiring {
+		// The passing of time alone made it expire. The earlier event about the failure has the same resourceVersion, and so the same id.
+		id += "/expiring"
+	}
+	if c.Verb == events.VerbDeleted {
+		return b.supersede(ctx, msg, id, c.Source.Sharer(), expected, jetstream.WithMsgTTL(events.TombstoneTTL))
+	}
+	return b.supersede(ctx, msg, id, c.Source.Sharer(), expected)
+}
+
+// PublishProjection publishes a projection on StreamHistory. After an error, unless that is a RejectError, it may be called again with the same
+// projection. If it is repeated within minutes, the projection is not stored twice.
+func (b *Bus) PublishProjection(ctx context.Context, p events.Projection) error {
+	msg, id, err := b.message(p.Event, p.Subject())
+	if err != nil {
+		return err
+	}
+	if err := b.record(ctx, msg, id, p.Target.Namespace); err != nil {
+		return fmt.Errorf("publishing on %s: %w", msg.Subject, err)
+	}
+	return nil
+}
+
+// message returns the message of an event of the cluster, and the id by which streams, which may source several clusters, detect duplicates.
+func (b *Bus) message(encode func() (event.Event, error), subject string) (msg *nats.Msg, id string, err error) {
+	if cluster := events.ClusterOf(subject); cluster != b.cluster {
+		return nil, "", events.Rejectf(events.ReasonForeignCluster, "the event is of cluster %q, want %q", cluster, b.cluster)
+	}
+	e, err := encode()
+	if err != nil {
+		return nil, "", err
+	}
+	msg, err = ToMsg(e, subject)
+	return msg, b.cluster + "/" + e.ID(), err
+}
+
+// ToMsg returns the message of a CloudEvent in binary mode. It returns a RejectError for an event that violates the specification or the limits.
+func ToMsg(e event.Event, subject string) (*nats.Msg, error) {
+	header, err := events.HeaderOf(e)
+	if err != nil {
+		return nil, err
+	}
+	return &nats.Msg{Subject: subject, Header: header, Data: e.Data()}, nil
+}
+
+// supersede publishes a message on both streams, in place of the one with the expected sequence. It is as PublishChange describes.
+func (b *Bus) supersede(ctx context.Context, msg *nats.Msg, id, sharer string, expected uint64, options ...jetstream.PublishOpt) (uint64, error) {
+	options = append(options, jetstream.WithExpectLastSequencePerSubject(expected))
+	ack, err := b.publish(ctx, msg, id, sharer, options...)
+	if err == nil && ack.Duplicate && ack.Sequence <= expected {
+		// The same event was published before and has been superseded since: an object that was reported deleted still exists, or two clusters
+		// take a name from each other. The expected sequence is enough to keep it from being stored twice, so it gets an id of its own.
+		ack, err = b.publish(ctx, msg, numberedID(id, expected), sharer, options...)
+	}
+	for err == nil && ack.Duplicate {
+		seq, readErr := b.alreadyStored(ctx, msg)
+		if expected != 0 || !errors.Is(readErr, errNotStored) {
+			return seq, readErr
+		}
+		// The stream has lost the event and remembers its id, as after a purge. A repeated call derives the same next id from its sequence.
+		ack, err = b.publish(ctx, msg, numberedID(id, ack.Sequence), sharer, options...)
+	}
+	switch {
+	case isConflict(err):
+		return b.alreadyStored(ctx, msg)
+	case err != nil:
+		// In most cases, the error says only that no answer came.
+		if down := Connected(b.js.Conn()); down != nil {
+			err = fmt.Errorf("%w: %w", down, err)
+		}
+		return 0, fmt.Errorf("publishing on %s: %w", msg.Subject, err)
+	}
+	return ack.Sequence, nil
+}
+
+// numberedID returns a message id for an event that is published again.
+func numberedID(id string, seq uint64) string { return id + "@" + strconv.FormatUint(seq, 10) }
+
+// publish stores the message on both streams, HISTORY first: see docs/adr/0002-history-is-written-first.md. The options apply
+// to CHANGES only. A duplicate on HISTORY needs no second try: the id names a state of an object, and HISTORY already has the event about it.
+func (b *Bus) publish(ctx context.Context, msg *nats.Msg, id, sharer string, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	if err := b.record(ctx, msg, id, sharer); err != nil {
+		return nil, err
+	}
+	return b.store(ctx, events.StreamChanges, msg.Subject, msg, id, options...)
+}
+
+// record stores the message on HISTORY. An event beyond the share of its namespace or mount stays for a short time, or is not stored.
+func (b *Bus) record(ctx context.Context, msg *nats.Msg, id, sharer string) error {
+	taken, ok := b.share.take(ctx, sharer, msg.Size())
+	if !ok {
+		return nil
+	}
+	ack, err := b.store(ctx, events.StreamHistory, events.HistorySubject(msg.Subject), msg, id, forSoLong(taken.ttl)...)
+	if err != nil || ack.Duplicate {
+		b.share.giveBack(taken)
+	}
+	return err
+}
+
+func (b *Bus) store(
+	ctx context.Context, stream, subject string, msg *nats.Msg, id string, options ...jetstream.PublishOpt,
+) (*jetstream.PubAck, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	options = append([]jetstream.PublishOpt{jetstream.WithMsgID(id), jetstream.WithExpectStream(stream)}, options...)
+	ack, err := b.js.PublishMsg(ctx, hop(ctx, subject, msg), options...)
+	b.refusals.observe(ctx, b.logger, stream, err)
+	return ack, err
+}
+
+// hop returns the message for one subject, with the trace context of the publishing span. It copies the header, because publishing adds to it.
+func hop(ctx context.Context, subject string, msg *nats.Msg) *nats.Msg {
+	sent := &nats.Msg{Subject: subject, Header: maps.Clone(msg.Header), Data: msg.Data}
+	propagation.TraceContext{}.Inject(ctx, events.Carrier(sent.Header))
+	return sent
+}
+
+// alreadyStored returns the sequence of the message if it is stored and only its acknowledgement was lost. Otherwise it returns
+// an error that wraps errNotStored if the subject has no message, and ErrConflict if it has another one.
+func (b *Bus) alreadyStored(ctx context.Context, msg *nats.Msg) (uint64, error) {
+	raw, err := b.changes.GetLastMsgForSubject(ctx, msg.Subject)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return 0, fmt.Errorf("publishing on %s: %w", msg.Subject, errNotStored)
+	case err != nil:
+		return 0, fmt.Errorf("reading %s: %w", msg.Subject, err)
+	case !sameEvent(msg, raw):
+		return 0, fmt.Errorf("publishing on %s: %w", msg.Subject, ErrConflict)
+	}
+	return raw.Sequence, nil
+}
+
+// sameEvent reports whether the stored message is the event that was to be published, which means that it has the same data and
+// attributes, including the time and the trace. Another watcher's event about the same object differs in these two.
+func sameEvent(msg *nats.Msg, raw *jetstream.RawStreamMsg) bool {
+	var stored int
+	for key, values := range raw.Header {
+		if !strings.HasPrefix(key, events.AttributePrefix) {
+			continue
+		}
+		stored++
+		if len(values) != 1 || len(msg.Header[key]) != 1 || values[0] != msg.Header[key][0] {
+			return false
+		}
+	}
+	return stored == len(msg.Header) && bytes.Equal(raw.Data, msg.Data)
+}
+
+// refusals logs when a stream begins to refuse messages for lack of storage, and when it accepts them again. It logs each once, no matter
+// how many messages are published and how often. The zero value is ready for use.
+type refusals struct {
+	mu   sync.Mutex
+	full map[string]bool
+}
+
+// observe is called with the result of each message for a stream.
+func (r *refusals) observe(ctx context.Context, logger *slog.Logger, stream string, err error) {
+	full := isStorage(err)
+	if !full && err != nil {
+		return // says nothing about storage
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.full[stream] == full {
+		return
+	}
+	if r.full == nil {
+		r.full = make(map[string]bool)
+	}
+	r.full[stream] = full
+	if full {
+		logger.ErrorContext(ctx, "nats has no storage left, publishing waits: enlarge its volume or raise its limit", "stream", stream, "err", err)
+		return
+	}
+	logger.InfoContext(ctx, "nats has storage again, publishing resumes", "stream", stream)
+}

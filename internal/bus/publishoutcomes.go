@@ -1,0 +1,136 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// publication is an outcome on its way to the streams.
+type publication struct {
+	outcome   events.Outcome
+	msg       *nats.Msg    // nil if the outcome cannot be encoded
+	id        string       // of the message
+	state     *publication // the publication of the same workload that becomes its state on StreamChanges: this one, a later one, or nil
+	answer    jetstream.PubAckFuture
+	taken     room          // the room that the outcome takes up in StreamHistory
+	ttl       time.Duration // how long StreamChanges keeps the outcome
+	duplicate bool          // whether the stream already had the outcome
+	err       error
+}
+
+// PublishOutcomes publishes the outcomes, in their order, on StreamHistory. Then it publishes the last state of each workload
+// on StreamChanges, which would keep no other and drops it after 30 days, or sooner if its namespace is beyond its share of StreamHistory:
+// every name that a workload had leaves one. Outcome.IsState says which outcomes are states.
+//
+// It returns one error for each outcome, which is nil if the outcome was published. An outcome may be published again unless its
+// error is a RejectError, but only before any later outcome of its workload. If repeated within minutes, it is not stored twice.
+//
+// The messages are pipelined: many outcomes take little longer than one.
+func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...events.Outcome) []error {
+	batch := make([]publication, len(outcomes))
+	for i, o := range outcomes {
+		p := &batch[i]
+		p.outcome = o
+		if p.msg, p.id, p.err = b.message(o.Event, o.Subject()); p.err == nil {
+			taken, ok := b.share.take(ctx, o.Workload.Namespace, p.msg.Size())
+			if p.ttl = stateTTL(taken, ok); ok {
+				p.taken = taken
+				b.send(ctx, p, events.StreamHistory, events.HistorySubject(p.msg.Subject), forSoLong(taken.ttl)...)
+			}
+		}
+	}
+	b.awaitAnswers(ctx, events.StreamHistory, batch)
+	for _, p := range batch {
+		if p.err != nil || p.duplicate {
+			b.share.giveBack(p.taken)
+		}
+	}
+
+	chooseStates(batch)
+	for i := range batch {
+		if p := &batch[i]; p.state == p {
+			b.send(ctx, p, events.StreamChanges, p.msg.Subject, jetstream.WithMsgTTL(p.ttl))
+		}
+	}
+	b.awaitAnswers(ctx, events.StreamChanges, batch)
+
+	errs := make([]error, len(batch))
+	for i, p := range batch {
+		err := p.err
+		if p.state != nil {
+			err = p.state.err
+		}
+		if err != nil && p.msg != nil {
+			err = fmt.Errorf("publishing on %s: %w", p.msg.Subject, err)
+		}
+		errs[i] = err
+	}
+	return errs
+}
+
+// stateTTL returns how long StreamChanges keeps an outcome that takes up this room in StreamHistory, or has none there.
+func stateTTL(taken room, hasRoom bool) time.Duration {
+	switch {
+	case !hasRoom:
+		return events.FullOutcomeTTL
+	case taken.ttl != 0:
+		return events.CrowdedOutcomeTTL
+	}
+	return retention
+}
+
+func (b *Bus) send(ctx context.Context, p *publication, stream, subject string, options ...jetstream.PublishOpt) {
+	sent := hop(p.outcome.Trace.Context(ctx), subject, p.msg)
+	options = append(options, jetstream.WithMsgID(p.id), jetstream.WithExpectStream(stream))
+	p.answer, p.err = b.js.PublishMsgAsync(sent, options...)
+}
+
+// awaitAnswers waits for the stream's answer to each message that was sent.
+func (b *Bus) awaitAnswers(ctx context.Context, stream string, batch []publication) {
+	for i := range batch {
+		p := &batch[i]
+		if p.answer == nil {
+			continue
+		}
+		select {
+		case ack := <-p.answer.Ok():
+			p.duplicate = ack.Duplicate
+		case p.err = <-p.answer.Err():
+		case <-ctx.Done():
+			p.err = ctx.Err()
+		}
+		p.answer = nil
+		b.refusals.observe(ctx, b.logger, stream, p.err)
+	}
+}
+
+// chooseStates sets the state of each publication whose workload has all of its outcomes on StreamHistory. If one of them is missing there, all
+// outcomes of the workload get its error: they must be published again together, and none may become the state before.
+func chooseStates(batch []publication) {
+	failed := make(map[string]error)
+	for _, p := range batch {
+		if p.msg != nil && p.err != nil {
+			failed[p.msg.Subject] = p.err
+		}
+	}
+	states := make(map[string]*publication)
+	for i := len(batch) - 1; i >= 0; i-- {
+		p := &batch[i]
+		if p.msg == nil {
+			continue
+		}
+		subject := p.msg.Subject
+		if p.err = failed[subject]; p.err != nil {
+			continue
+		}
+		if states[subject] == nil && p.outcome.IsState() {
+			states[subject] = p
+		}
+		p.state = states[subject]
+	}
+}

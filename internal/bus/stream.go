@@ -1,0 +1,144 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	retention       = 30 * 24 * time.Hour
+	historyBytes    = 512 << 20
+	deadLetterBytes = 64 << 20
+	leastBytes      = 8 << 20                                      // the size of the smallest stream
+	smaller         = 8                                            // the factor between the sizes that are tried
+	maxMessage      = events.MaxEventSize + 2*events.MaxHeaderSize // the maximum size of a message, including what the publisher and the server add to its header
+)
+
+// Declared returns the configurations of the three streams, as Declare declares them.
+func Declared(replicas int, sources ...*jetstream.StreamSource) []jetstream.StreamConfig {
+	base := func(name, description, subject string) jetstream.StreamConfig {
+		return jetstream.StreamConfig{
+			Name: name, Description: description, Subjects: []string{subject},
+			Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld,
+			Replicas: replicas, MaxConsumers: -1, MaxMsgs: -1, MaxBytes: -1, MaxMsgsPerSubject: -1,
+			MaxMsgSize: maxMessage, AllowDirect: true, Duplicates: 2 * time.Minute,
+		}
+	}
+	changes := base(events.StreamChanges, "The last state of every source and workload.", events.ChangesRoot+">")
+	changes.MaxMsgsPerSubject, changes.AllowMsgTTL, changes.Sources = 1, true, sources
+
+	history := base(events.StreamHistory, "Every change and outcome of the last 30 days.", events.HistoryRoot+">")
+	history.MaxAge, history.MaxBytes = retention, historyBytes
+	history.Duplicates = 10 * time.Minute
+	history.AllowMsgTTL = true
+
+	dead := base(events.StreamDeadLetters, "Events that were refused, and why.", events.DeadLetterRoot+">")
+	dead.MaxAge, dead.MaxBytes = retention, deadLetterBytes
+	return []jetstream.StreamConfig{changes, history, dead}
+}
+
+// Declare creates or updates the streams. It is for the program that embeds the server. On an external NATS, the operator declares the streams, and
+// the programs need no permission to do so. The sources, such as those of [StoreSources], become the sources of StreamChanges.
+func Declare(ctx context.Context, js jetstream.JetStream, replicas int, sources ...*jetstream.StreamSource) error {
+	for _, config := range Declared(replicas, sources...) {
+		if err := declare(ctx, js, config); err != nil {
+			return fmt.Errorf("declaring stream %s: %w", config.Name, err)
+		}
+	}
+	return nil
+}
+
+// declare creates or updates a stream. Settings that the server cannot revert stay, so that the program starts. Its StreamGuard reports them.
+func declare(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
+	stream, err := js.Stream(ctx, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return create(ctx, js, want)
+	}
+	if err != nil {
+		return err // it may exist: repair needs to know it
+	}
+	if _, _, err = repair(ctx, js, stream.CachedInfo().Config, want); isStorage(err) {
+		return nil // it exists; Open verifies it
+	}
+	return err
+}
+
+// create creates a stream with the largest size that the server has room for.
+func create(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
+	var err error
+	for _, want.MaxBytes = range sizes(want) {
+		if _, err = js.CreateOrUpdateStream(ctx, want); !isStorage(err) {
+			break
+		}
+	}
+	return err
+}
+
+// repair updates a stream to the wanted configuration, in every field that the server allows to change. It returns the configuration that it
+// wanted in the end, which is smaller if the server has no room, and the current configuration of the stream. A server that is short of storage
+// refuses any update of a stream, even one that changes nothing. That is no reason to make a stream smaller than it is.
+func repair(ctx context.Context, js jetstream.JetStream, have, want jetstream.StreamConfig) (wanted, now jetstream.StreamConfig, err error) {
+	now = have
+	for _, want.MaxBytes = range sizes(want) {
+		if len(streamDifferences(have, want)) == 0 {
+			return want, have, nil
+		}
+		var stream jetstream.Stream
+		stream, err = js.UpdateStream(ctx, want)
+		if _, refused := errors.AsType[*jetstream.APIError](err); refused && !isStorage(err) {
+			stream, err = js.UpdateStream(ctx, irrevocable(have, want))
+		}
+		if err == nil {
+			now = stream.CachedInfo().Config
+		}
+		if !isStorage(err) || have.MaxBytes >= want.MaxBytes {
+			break
+		}
+	}
+	return want, now, err
+}
+
+// sizes returns the sizes of a stream to try, in order. On a single small server, a stream is smaller and drops its events sooner.
+func sizes(want jetstream.StreamConfig) []int64 {
+	list := []int64{want.MaxBytes}
+	for size := want.MaxBytes / smaller; want.Replicas <= 1 && size >= leastBytes; size /= smaller {
+		list = append(list, size)
+	}
+	return list
+}
+
+// StoreSources returns the sources of StreamChanges for clusters that publish in another JetStream domain, over a leaf node.
+func StoreSources(domain string, clusters []string) []*jetstream.StreamSource {
+	sources := make([]*jetstream.StreamSource, 0, len(clusters))
+	for _, filter := range events.StoreFilters(clusters) {
+		sources = append(sources, &jetstream.StreamSource{Name: events.StreamChanges, Domain: domain, FilterSubject: filter})
+	}
+	return sources
+}
+
+// Carries returns an error if StreamChanges does not receive the KindOpenBao events of the clusters.
+func (b *Bus) Carries(clusters []string) error {
+	return carries(b.changes.CachedInfo().Config, clusters)
+}
+
+// carries checks that the stream receives the KindOpenBao events of the clusters: by one of its subjects, or by a source.
+func carries(config jetstream.StreamConfig, clusters []string) error {
+	var errs []error
+	for _, filter := range events.StoreFilters(clusters) {
+		sourced := slices.ContainsFunc(config.Sources, func(source *jetstream.StreamSource) bool {
+			return source.FilterSubject == "" && len(source.SubjectTransforms) == 0 || covers(source.FilterSubject, filter)
+		})
+		published := slices.ContainsFunc(config.Subjects, func(pattern string) bool { return covers(pattern, filter) })
+		if !sourced && !published {
+			errs = append(errs, fmt.Errorf("%w: %s does not receive %s: neither its subjects (%v) nor its sources cover it",
+				errStream, config.Name, filter, config.Subjects))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,127 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// verify checks that the streams are declared as required. The error has a line for each wrong field, which wraps errStream, and for each stream that
+// could not be read. patience is how long the error may take to go away by itself, or zero if it will not.
+func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patience time.Duration, err error) {
+	var absent, wrong []error
+	for _, want := range Declared(1) {
+		stream, err := js.Stream(ctx, want.Name)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			absent = append(absent, fmt.Errorf("%w: %s does not exist", errStream, want.Name))
+		case IsSilence(err):
+			return answeredWait, fmt.Errorf("reading stream %s: %w", want.Name, err)
+		case err != nil:
+			wrong = append(wrong, fmt.Errorf("reading stream %s: %w", want.Name, err))
+		default:
+			wrong = append(wrong, differences(stream.CachedInfo().Config, want, cluster)...)
+		}
+	}
+	if len(absent) > 0 && len(wrong) == 0 {
+		patience = declaredWait
+	}
+	return patience, errors.Join(append(absent, wrong...)...)
+}
+
+const (
+	declaredWait = 5 * time.Second // how long awaitDeclared waits for streams that do not exist: the program that declares them may just be starting
+	// answeredWait is how long awaitDeclared waits for an answer: several servers elect a leader in seconds, but first most of them must run.
+	answeredWait = time.Minute
+	declaredPoll = 100 * time.Millisecond
+)
+
+// awaitDeclared verifies the streams. It waits if they do not exist yet, or if nobody answers yet.
+func awaitDeclared(ctx context.Context, js jetstream.JetStream, cluster string, logger *slog.Logger) error {
+	var since time.Time
+	var last time.Duration
+	poll := time.NewTicker(declaredPoll)
+	defer poll.Stop()
+	var before error
+	for {
+		patience, err := verify(ctx, js, cluster)
+		if patience != last {
+			since, last = time.Now(), patience // there is something else to wait for
+		}
+		switch {
+		case before != nil && ctx.Err() != nil:
+			return before // it says more than the expired context
+		case err == nil || time.Since(since) >= patience:
+			return err
+		case before == nil:
+			logger.WarnContext(ctx, "streams are not declared yet", "err", err, "wait", patience)
+		}
+		before = err
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return before
+		}
+	}
+}
+
+// differences returns an error for each field of a stream that has a wrong value. Fields that it does not check are the
+// operator's choice: replicas, placement, compression, retention.
+func differences(have, want jetstream.StreamConfig, cluster string) []error {
+	var errs []error
+	must := func(holds bool, field string, found, required any) {
+		if !holds {
+			errs = append(errs, fmt.Errorf("%w: %s: %s is %v, want %v", errStream, want.Name, field, found, required))
+		}
+	}
+	subject := strings.TrimSuffix(want.Subjects[0], ">") + cluster + ".>"
+	covered := slices.ContainsFunc(have.Subjects, func(pattern string) bool { return covers(pattern, subject) })
+	must(covered, "subjects", have.Subjects, "one that covers "+subject)
+	must(have.Storage == want.Storage, "storage", have.Storage, want.Storage)
+	must(have.Retention == want.Retention, "retention", have.Retention, want.Retention)
+	must(have.Discard == want.Discard, "discard", have.Discard, want.Discard)
+	must(!have.DiscardNewPerSubject, "discard_new_per_subject", have.DiscardNewPerSubject, false)
+	must(have.MaxMsgsPerSubject == want.MaxMsgsPerSubject, "max_msgs_per_subject", have.MaxMsgsPerSubject, want.MaxMsgsPerSubject)
+	must(have.AllowDirect, "allow_direct", have.AllowDirect, true)
+	must(have.AllowMsgTTL || !want.AllowMsgTTL, "allow_msg_ttl", have.AllowMsgTTL, want.AllowMsgTTL)
+	must(!have.NoAck, "no_ack", have.NoAck, false)
+	must(!have.Sealed, "sealed", have.Sealed, false)
+	must(have.Mirror == nil, "mirror", "set", "unset")
+	must(have.SubjectTransform == nil, "subject_transform", "set", "unset")
+	// With any of these, a client that may publish on one subject of the stream could use a header to erase other subjects or publish on them.
+	must(!have.AllowRollup, "allow_rollup_hdrs", have.AllowRollup, false)
+	must(!have.AllowMsgSchedules, "allow_msg_schedules", have.AllowMsgSchedules, false)
+	must(!have.AllowMsgCounter, "allow_msg_counter", have.AllowMsgCounter, false)
+	must(have.MaxMsgSize < 1 || have.MaxMsgSize >= maxMessage, "max_msg_size", have.MaxMsgSize, fmt.Sprintf("at least %d", maxMessage))
+	if want.Name == events.StreamChanges {
+		// If the state of a source expired, the next change of the source would look like its creation.
+		must(have.MaxAge == 0, "max_age", have.MaxAge, "0")
+		must(have.MaxMsgs < 1, "max_msgs", have.MaxMsgs, -1)
+		must(have.MaxBytes < 1, "max_bytes", have.MaxBytes, -1)
+	}
+	return errs
+}
+
+// covers reports whether pattern matches every subject that wanted matches.
+func covers(pattern, wanted string) bool {
+	have, want := strings.Split(pattern, "."), strings.Split(wanted, ".")
+	for i, token := range have {
+		switch {
+		case i >= len(want):
+			return false
+		case token == ">":
+			return true
+		case token == "*" && want[i] != ">", token == want[i]:
+		default:
+			return false
+		}
+	}
+	return len(have) == len(want)
+}

@@ -1,0 +1,139 @@
+// Package fieldpath finds fields of Kubernetes objects by paths such as spec.volumes[*].secret.secretName. The syntax is a subset of that
+// of kubectl's -o jsonpath:
+//
+//	spec.replicas                                        a field
+//	metadata.annotations['example.org/restarted-at']     a field whose name has other characters
+//	spec.secrets[*]                                      all elements of a list
+//	status.conditions[?(@.type=="Ready")].status         the elements of a list with a field of that text
+package kube
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Path is the path of fields in an object. The zero value is the path of the object itself.
+type FieldPath struct {
+	text  string
+	steps []step
+	err   error
+}
+
+// UnmarshalText reads a path in a configuration. It keeps an invalid one, which Err reports, so that all problems can be told at once.
+func (p *FieldPath) UnmarshalText(text []byte) error {
+	*p = FieldPath{text: string(text)}
+	if len(text) == 0 {
+		return nil
+	}
+	parsed, err := ParseFieldPath(string(text))
+	p.steps, p.err = parsed.steps, err
+	return nil
+}
+
+// Err returns what is wrong with a path that UnmarshalText has read, or nil.
+func (p FieldPath) Err() error { return p.err }
+
+// step leads from a value to a field, or to elements of a list.
+type step struct {
+	// name is the name of a field. If it is empty, the step leads to elements of a list.
+	name string
+	// where, if not empty, is a field of the elements, which must have the text. Otherwise all elements are selected.
+	where, text string
+}
+
+// String returns the path as it was written.
+func (p FieldPath) String() string { return p.text }
+
+// Empty reports whether the path is that of the object itself.
+func (p FieldPath) Empty() bool { return len(p.steps) == 0 }
+
+// Names returns the names of the fields on the path. It returns false if the path leads through lists.
+func (p FieldPath) Names() ([]string, bool) {
+	names := make([]string, 0, len(p.steps))
+	for _, s := range p.steps {
+		if s.name == "" {
+			return nil, false
+		}
+		names = append(names, s.name)
+	}
+	return names, true
+}
+
+// Values returns the values at the path in an object that was decoded from JSON. There is no value where a field is missing or null, or has
+// another type than the path expects.
+func (p FieldPath) Values(object any) []any {
+	values := []any{object}
+	for _, s := range p.steps {
+		var next []any
+		for _, value := range values {
+			next = append(next, s.from(value)...)
+		}
+		values = next
+	}
+	return slices.DeleteFunc(values, func(value any) bool { return value == nil })
+}
+
+// Text returns the first value at the path that is a string, a number or a boolean, as text. It returns false if there is none.
+func (p FieldPath) Text(object any) (string, bool) {
+	for _, value := range p.Values(object) {
+		if text, ok := textOf(value); ok {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+// Texts returns all values at the path that are strings, numbers or booleans, as text.
+func (p FieldPath) Texts(object any) []string {
+	var texts []string
+	for _, value := range p.Values(object) {
+		if text, ok := textOf(value); ok {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// Pointer returns the path as a JSON pointer. It returns false if the path leads through lists.
+func (p FieldPath) Pointer() (string, bool) {
+	names, plain := p.Names()
+	var pointer strings.Builder
+	for _, name := range names {
+		pointer.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+	}
+	return pointer.String(), plain
+}
+
+func (s step) from(value any) []any {
+	if s.name != "" {
+		fields, _ := value.(map[string]any)
+		return []any{fields[s.name]}
+	}
+	elements, _ := value.([]any)
+	if s.where == "" {
+		return elements
+	}
+	var selected []any
+	for _, element := range elements {
+		fields, _ := element.(map[string]any)
+		if text, ok := textOf(fields[s.where]); ok && text == s.text {
+			selected = append(selected, element)
+		}
+	}
+	return selected
+}
+
+func textOf(value any) (string, bool) {
+	switch value := value.(type) {
+	case string:
+		return value, true
+	case bool:
+		return strconv.FormatBool(value), true
+	case int64:
+		return strconv.FormatInt(value, 10), true
+	case float64:
+		return strconv.FormatFloat(value, 'g', -1, 64), true
+	}
+	return "", false
+}

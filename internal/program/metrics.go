@@ -1,0 +1,136 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	goruntime "runtime"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/otlptranslator"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel/attribute"
+	promexporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/keyturn/keyturn/internal/telemetry"
+)
+
+// maxScrapes is how many scrapes are served concurrently. More are refused, so that they cannot pile up.
+const maxScrapes = 4
+
+// setUpMetrics sets up a meter provider with a reader for /metrics, if that is scraped, and one for the exporter that OTEL_METRICS_EXPORTER names, if
+// any. Without a reader it is a no-op.
+func (t *Telemetry) setUpMetrics(ctx context.Context, res *resource.Resource, service Service) error {
+	registry, err := newRegistry()
+	if err != nil {
+		return err
+	}
+	t.Metrics = metricsHandler(registry)
+	if disabled() {
+		return nil
+	}
+	var readers []sdkmetric.Option
+	if service.Scraped {
+		reader, err := promexporter.New(
+			promexporter.WithRegisterer(registry),
+			promexporter.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes),
+			// Names are unique across our packages, so the scope would be three labels without information.
+			promexporter.WithoutScopeInfo(),
+		)
+		if err != nil {
+			return fmt.Errorf("registering: %w", err)
+		}
+		readers = append(readers, sdkmetric.WithReader(reader))
+	}
+	if env("OTEL_METRICS_EXPORTER") != "" {
+		reader, err := autoexport.NewMetricReader(ctx)
+		if err != nil {
+			return err
+		}
+		if !autoexport.IsNoneMetricReader(reader) {
+			readers = append(readers, sdkmetric.WithReader(reader))
+		}
+	}
+	if len(readers) > 0 {
+		provider := sdkmetric.NewMeterProvider(append(readers, sdkmetric.WithResource(res))...)
+		t.MeterProvider = provider
+		t.flushes = append(t.flushes, flush{"metrics", provider.Shutdown})
+	}
+	return observeBuild(t.MeterProvider, service.Version)
+}
+
+// newRegistry returns a new registry with the metrics of the Go runtime and the process. The global registry is not used, because any
+// dependency may write to it.
+func newRegistry() (*prometheus.Registry, error) {
+	registry := prometheus.NewRegistry()
+	for _, collector := range []prometheus.Collector{
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		if err := registry.Register(collector); err != nil {
+			return nil, fmt.Errorf("registering: %w", err)
+		}
+	}
+	return registry, nil
+}
+
+// metricsHandler serves /metrics and nothing else.
+func metricsHandler(registry *prometheus.Registry) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		MaxRequestsInFlight: maxScrapes,
+		// OpenMetrics carries exemplars: the trace behind a slow bucket.
+		EnableOpenMetrics: true,
+	}))
+	return mux
+}
+
+// build is the metric of the running build. target_info has the version, too, but cannot be joined by pod with the series of a dashboard
+// or an alert.
+type build struct{ info metric.Int64ObservableGauge }
+
+func (b *build) instruments() []telemetry.Instrument {
+	return []telemetry.Instrument{{
+		Gauge: &b.info, Name: "keyturn.build.info", Labels: []string{"version", "revision", "goversion"},
+		About: "Always 1. Its labels are the version of the program, the commit if the go tool knew it, and the version of Go.",
+	}}
+}
+
+// observeBuild registers the metric for the lifetime of the provider.
+func observeBuild(meters metric.MeterProvider, version string) error {
+	b := &build{}
+	meter := meters.Meter(meterScope)
+	if err := telemetry.MakeInstruments(meter, b.instruments()); err != nil {
+		return err
+	}
+	labels := metric.WithAttributes(
+		attribute.String("version", version), attribute.String("revision", revision()), attribute.String("goversion", goruntime.Version()))
+	_, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
+		observer.ObserveInt64(b.info, 1, labels)
+		return nil
+	}, b.info)
+	if err != nil {
+		return fmt.Errorf("registering keyturn.build.info: %w", err)
+	}
+	return nil
+}
+
+// revision returns the commit of this binary, or "" if the go command has not stamped it.
+func revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,77 @@
+package program
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"k8s.io/client-go/tools/metrics"
+
+	"github.com/keyturn/keyturn/internal/telemetry"
+)
+
+// CountRequests measures client-go's requests to the API server with the provider's instruments. Like Bridge it sets a global of the process, so
+// it must be called before the first client is created.
+func CountRequests(meters metric.MeterProvider) error {
+	r := newRequests()
+	if err := telemetry.MakeInstruments(meters.Meter(meterScope), r.instruments()); err != nil {
+		return err
+	}
+	// Only the first call of metrics.Register has an effect, and an init function of controller-runtime, which operators' types need, makes
+	// that call. So set the variables.
+	metrics.RequestResult, metrics.RequestLatency = r, r
+	return nil
+}
+
+// requests measures requests to the API server. Host and path are not labels: the host never changes, and there are as many paths as
+// objects.
+type requests struct {
+	count    metric.Int64Counter
+	duration metric.Float64Histogram
+	byCode   *telemetry.Labels[methodCode]
+}
+
+// methodCode has the values of a request's labels. The code is empty if it is not a label.
+type methodCode struct{ method, code string }
+
+func (m methodCode) labels() []attribute.KeyValue {
+	labels := []attribute.KeyValue{attribute.String("method", m.method)}
+	if m.code != "" {
+		labels = append(labels, attribute.String("code", m.code))
+	}
+	return labels
+}
+
+func newRequests() *requests { return &requests{byCode: telemetry.NewLabels(methodCode.labels)} }
+
+func (r *requests) instruments() []telemetry.Instrument {
+	return []telemetry.Instrument{
+		{
+			Counter: &r.count, Name: "keyturn.kubernetes.requests", Unit: "{request}", Labels: []string{"method", "code"},
+			About: "Requests to the API server, by HTTP method and status code; error means no response.",
+		},
+		{
+			Histogram: &r.duration, Name: "keyturn.kubernetes.request.duration", Unit: "s", Labels: []string{"method"}, Buckets: telemetry.Latency(),
+			About: "Time to the first byte of the API server's response.",
+		},
+	}
+}
+
+// Increment implements metrics.ResultMetric.
+func (r *requests) Increment(ctx context.Context, code, method, _ string) {
+	r.count.Add(ctx, 1, r.byCode.Of(methodCode{method, strings.Trim(code, "<>")}))
+}
+
+// Observe implements metrics.LatencyMetric.
+func (r *requests) Observe(ctx context.Context, method string, _ url.URL, latency time.Duration) {
+	r.duration.Record(ctx, latency.Seconds(), r.byCode.Of(methodCode{method: method}))
+}
+
+// Instruments returns the instruments of all programs.
+func Instruments() []telemetry.Instrument {
+	return slices.Concat(new(requests).instruments(), new(spanCounter).instruments(), new(build).instruments())
+}

@@ -1,0 +1,91 @@
+// Package instrument defines metrics. Each package with metrics has one table of instruments. The instruments are created from
+// the table, and docs/metrics.md is generated from it, so the page, the dashboard and the alerts name only metrics that exist.
+package telemetry
+
+import (
+	"fmt"
+	"sync"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// Instrument defines one metric. Exactly one of Counter, UpDown, Gauge and Histogram is set; Make fills it in.
+type Instrument struct {
+	Counter *metric.Int64Counter
+	UpDown  *metric.Int64UpDownCounter
+	// Gauge is observed by a callback, which the package registers.
+	Gauge     *metric.Int64ObservableGauge
+	Histogram *metric.Float64Histogram
+
+	// Name is the name in OpenTelemetry. The method Prometheus returns that in Prometheus.
+	Name string
+	// Unit is a UCUM unit: s, or the things that are counted, in braces.
+	Unit string
+	// Labels are the keys of the attributes. No label may name an object, because the number of series must not grow with the
+	// number of workloads.
+	Labels []string
+	// About describes the metric in a sentence.
+	About string
+	// Buckets are the bounds of a Histogram.
+	Buckets []float64
+}
+
+// Latency returns buckets in seconds, from 5 milliseconds to a quarter of an hour.
+func Latency() []float64 {
+	return []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900}
+}
+
+// Make creates every instrument of a table.
+func MakeInstruments(meter metric.Meter, table []Instrument) error {
+	for i := range table {
+		if err := table[i].make(meter); err != nil {
+			return fmt.Errorf("making %s: %w", table[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func (i *Instrument) make(meter metric.Meter) (err error) {
+	unit, about := metric.WithUnit(i.Unit), metric.WithDescription(i.About)
+	switch {
+	case i.Counter != nil:
+		*i.Counter, err = meter.Int64Counter(i.Name, unit, about)
+	case i.UpDown != nil:
+		*i.UpDown, err = meter.Int64UpDownCounter(i.Name, unit, about)
+	case i.Gauge != nil:
+		*i.Gauge, err = meter.Int64ObservableGauge(i.Name, unit, about)
+	case i.Histogram != nil:
+		*i.Histogram, err = meter.Float64Histogram(i.Name, unit, about, metric.WithExplicitBucketBoundaries(i.Buckets...))
+	}
+	return err
+}
+
+// Labels caches the attributes of measurements by a key. Each set is created only once, and not for each measurement. There are few sets, because
+// no label names an object. Labels is safe for concurrent use.
+type Labels[K comparable] struct {
+	attributes func(K) []attribute.KeyValue
+
+	mu   sync.RWMutex
+	made map[K]metric.MeasurementOption
+}
+
+// NewLabels returns a cache of the attributes that a function returns. The function must return the same attributes for the same key.
+func NewLabels[K comparable](attributes func(K) []attribute.KeyValue) *Labels[K] {
+	return &Labels[K]{attributes: attributes, made: make(map[K]metric.MeasurementOption)}
+}
+
+// Of returns the attributes of one measurement.
+func (l *Labels[K]) Of(key K) metric.MeasurementOption {
+	l.mu.RLock()
+	label, ok := l.made[key]
+	l.mu.RUnlock()
+	if ok {
+		return label
+	}
+	label = metric.WithAttributeSet(attribute.NewSet(l.attributes(key)...))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.made[key] = label
+	return label
+}

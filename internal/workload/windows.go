@@ -1,0 +1,124 @@
+package workload
+
+import (
+	"time"
+	_ "time/tzdata" // the image has no time zone files
+
+	"github.com/robfig/cron/v3"
+)
+
+// maxDuration is the longest valid duration of a window.
+const maxDuration = 7 * 24 * time.Hour
+
+// spread is the period after the opening of a window over which the beginnings of rolls are spread, or a twentieth of the window's
+// duration if that is shorter.
+const spread = 5 * time.Minute
+
+// Windows is a set of windows, several of which may be open at the same time. The zero value has none, and is always open.
+type Windows struct {
+	text string
+	list []window
+}
+
+// window opens at the times of its cron fields by the wall clock of a time zone, and stays open for its duration.
+type window struct {
+	// opens has the fields of cron. It computes with wall clock times as if they were UTC.
+	opens    *cron.SpecSchedule
+	duration time.Duration
+	zone     *time.Location
+}
+
+// IsZero reports whether there are no windows.
+func (w Windows) IsZero() bool { return len(w.list) == 0 }
+
+// String returns the windows as they were written.
+func (w Windows) String() string { return w.text }
+
+// Opening returns the time from which somebody with the given share of the spread, from 0 to 1, may act. If they may act now, the time is not
+// after now; otherwise, it is in the next window. It returns false if no window opens for years. Windows that overlap or touch count as one, with
+// the spread of the first.
+func (w Windows) Opening(now time.Time, share float64) (time.Time, bool) {
+	if w.IsZero() {
+		return time.Time{}, true
+	}
+	if began, first, open := w.began(now); open {
+		return began.Add(first.delay(share)), true
+	}
+	var next time.Time
+	for i := range w.list {
+		at, ok := w.list[i].after(now)
+		if at = at.Add(w.list[i].delay(share)); ok && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next, !next.IsZero()
+}
+
+// IsOpen reports whether one of the windows is open, or there are none.
+func (w Windows) IsOpen(now time.Time) bool {
+	if w.IsZero() {
+		return true
+	}
+	_, _, open := w.began(now)
+	return open
+}
+
+// began returns since when some window has been open without interruption, and the window that opened first. It only looks back far enough to
+// know that the spread has ended.
+func (w Windows) began(now time.Time) (began time.Time, first *window, open bool) {
+	for at := now; now.Sub(at) <= spread; at = began.Add(-1) {
+		earliest, by := time.Time{}, (*window)(nil)
+		for i := range w.list {
+			one := &w.list[i]
+			if opened, ok := one.after(at.Add(-one.duration)); ok && !opened.After(at) && (by == nil || opened.Before(earliest)) {
+				earliest, by = opened, one
+			}
+		}
+		if by == nil {
+			break
+		}
+		began, first, open = earliest, by, true
+	}
+	return began, first, open
+}
+
+// delay returns how long after an opening somebody with the given share of the spread may act.
+func (w *window) delay(share float64) time.Duration {
+	return time.Duration(share * float64(min(w.duration/20, spread)))
+}
+
+// after returns the first opening after a time, and false if there is none for years.
+func (w *window) after(at time.Time) (time.Time, bool) {
+	for shown := w.opens.Next(wallClock(at, w.zone)); !shown.IsZero(); shown = w.opens.Next(shown) {
+		if opening := instant(shown, w.zone); opening.After(at) {
+			return opening, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// wallClock returns what the wall clock of a zone shows at a time, as if that were UTC.
+func wallClock(at time.Time, zone *time.Location) time.Time {
+	at = at.In(zone)
+	return time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), time.UTC)
+}
+
+// furthest is more than the offset of any wall clock from UTC.
+const furthest = 24 * time.Hour
+
+// instant returns when the wall clock of a time zone first shows a time, which is given as if it were UTC. If the wall clock skips that time, it
+// returns the end of the gap. A later wall clock time never gives an earlier instant.
+func instant(shown time.Time, zone *time.Location) time.Time {
+	for at := shown.Add(-furthest); ; {
+		_, offset := at.In(zone).Zone()
+		_, change := at.In(zone).ZoneBounds()
+		showing := shown.Add(-time.Duration(offset) * time.Second)
+		switch {
+		case showing.Before(at):
+			return at.UTC() // The wall clock skipped the time at this change.
+		case change.IsZero() || showing.Before(change):
+			return showing
+		}
+		at = change
+	}
+}
