@@ -17,7 +17,7 @@
 //	debounce    gathers the changes of a workload (pending.go)
 //	dispatcher  decides what is due (decisions.go), starts its patch, and takes the result (completion.go)
 //	admission   what a roll has to wait for: a pace, Reloader (reloader.go), files (inplace.go), slots, others of the namespace
-//	orders      takes the snapshots from which internal/order decides who of a namespace waits for whom
+//	orders      takes the snapshots from which internal/plan decides who of a namespace waits for whom
 //	patcher     sends the patch of a task
 //	rollouts    follows a rollout to its end; resume.go and earlier.go continue with those of an earlier leader
 //	notes       writes on workloads, without rolling them, what the next leader must find there (records.go, reverts.go)

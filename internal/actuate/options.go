@@ -45,7 +45,7 @@ type Options struct {
 	RollAll bool
 	// Reloader makes Keyturn behave like Reloader where it would otherwise do better. Default false.
 	Reloader bool
-	// ReloaderAnnotations replaces keys of Reloader's annotations, by the names of its flags: see annotations.Parse. Default none.
+	// ReloaderAnnotations replaces keys of Reloader's annotations, by the names of its flags: see reloader.Parse. Default none.
 	ReloaderAnnotations map[string]string
 	// ReloaderStrategy is what a roll writes to the pod template for Reloader, in addition to Keyturn's annotations: Reloader's marker, with
 	// "annotations", or its environment variables, with "env-vars". It is ignored without Reloader. Default "annotations".
@@ -58,7 +58,7 @@ type Options struct {
 	RollOnCreate plan.Creation
 	// RollOnDelete rolls workloads when a source is deleted that their pods can start without. Default false.
 	RollOnDelete bool
-	// Window says when workloads may be rolled whose annotations do not say so, see window.Parse. Empty, the default, means at any time.
+	// Window says when workloads may be rolled whose annotations do not say so, see workload.ParseWindows. Empty, the default, means at any time.
 	Window string
 	// MinInterval is the shortest time between two rolls of a workload whose annotations do not set another one. Zero means none. Default 0.
 	MinInterval time.Duration

@@ -35,7 +35,7 @@ func newState(o Options, dirty *dirtySet) *state {
 	}
 }
 
-// Put implements events.Taker.
+// Put implements bus.Taker.
 func (s *state) Put(at events.Address, c *events.LastChange) {
 	before, isNew := s.LastChanges.Put(at, c)
 	if c.Verb() == "" {
@@ -54,7 +54,7 @@ func (s *state) Put(at events.Address, c *events.LastChange) {
 	}
 }
 
-// Complete implements events.Taker. What came while the stream was read for the first time is new.
+// Complete implements bus.Taker. What came while the stream was read for the first time is new.
 func (s *state) Complete(last uint64) {
 	s.Forget(s.now())
 	if s.base != nil {

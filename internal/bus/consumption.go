@@ -41,8 +41,6 @@ func (b *Bus) newConsumption(stream jetstream.Stream, opts ConsumeOptions) (*con
 
 // newConsumerBackoff returns the delays between the attempts of a consumer: half a second, doubled up to 4 seconds. A program has few
 // consumers, and nothing is told, posted or projected until they have found the stream again.
-//
-// Package wait is the only package of Kubernetes that events may import. It has no API types. depguard rejects the rest of k8s.io.
 func newConsumerBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4, Cap: 4 * time.Second}
 }

@@ -82,7 +82,7 @@ func (f *followed) start() (stop func()) {
 	}
 }
 
-// Put implements events.Taker.
+// Put implements Taker.
 func (f *followed) Put(at events.Address, c *events.LastChange) {
 	if _, isNew := f.state.Put(at, c); isNew {
 		f.mu.Lock()
@@ -91,7 +91,7 @@ func (f *followed) Put(at events.Address, c *events.LastChange) {
 	}
 }
 
-// Complete implements events.Taker.
+// Complete implements Taker.
 func (f *followed) Complete(uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

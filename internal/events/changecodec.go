@@ -28,6 +28,7 @@ func ParseChange(e event.Event) (Change, error) {
 	})
 }
 
+// Subject returns the subject on StreamChanges.
 func (c Change) Subject() string { return Subject(c.Cluster, c.Source) }
 
 func (c Change) envelope() envelope {

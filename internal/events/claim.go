@@ -21,7 +21,7 @@ type Claim struct {
 	Replaces string    `json:"replaces,omitempty"` // the UID of the cluster that had the name before; empty if there was none
 }
 
-// claimName is the name token of the subject. It is fixed, because a cluster has one claim.
+// ClaimName is the name token of the subject. It is fixed, because a cluster has one claim.
 const ClaimName = "identity"
 
 // ClaimSubject returns the subject of the claim of a cluster: keyturn.v1.<cluster>.cluster._.identity.
@@ -29,6 +29,7 @@ func ClaimSubject(cluster string) string {
 	return Address{Cluster: cluster, Kind: KindCluster, Name: ClaimName}.Subject()
 }
 
+// Subject returns the subject on StreamChanges.
 func (c Claim) Subject() string { return ClaimSubject(c.Cluster) }
 
 // id returns the event's id. It includes Replaces, so that a cluster can take a name back.
@@ -39,6 +40,7 @@ func (c Claim) id() string {
 	return c.UID + "/claimed/" + c.Replaces
 }
 
+// Event returns the claim as a CloudEvent.
 func (c Claim) Event() (event.Event, error) { return encode(c) }
 
 func parseClaim(e event.Event) (Claim, error) {
@@ -65,8 +67,8 @@ func (c Claim) validate() error {
 	return nil
 }
 
-// predecessor returns the UID of the cluster that had the name before the cluster with the given UID, where c is the current claim. A new stream
-// has no claim. Then predecessor returns replaces, unless that is the cluster's own UID, as if all clusters were configured with it.
+// Predecessor returns the UID of the cluster that had the name before the cluster with the given UID, where c is the current claim. A new stream
+// has no claim. Then Predecessor returns replaces, unless that is the cluster's own UID, as if all clusters were configured with it.
 func (c Claim) Predecessor(uid, replaces string) string {
 	switch {
 	case c.UID == uid:
@@ -86,16 +88,17 @@ type Watched struct {
 	Scope
 }
 
-// watchedPrefix begins the name token of the subject. A digest of the scope follows, because a cluster may have watchers with different scopes.
+// WatchedPrefix begins the name token of the subject. A digest of the scope follows, because a cluster may have watchers with different scopes.
 const WatchedPrefix = "watched-"
 
 func (w Watched) name() string { return WatchedPrefix + w.digest() }
 
-// subject returns keyturn.v1.<cluster>.cluster._.watched-<digest of the scope>.
+// Subject returns keyturn.v1.<cluster>.cluster._.watched-<digest of the scope>.
 func (w Watched) Subject() string {
 	return Address{Cluster: w.Cluster, Kind: KindCluster, Name: w.name()}.Subject()
 }
 
+// Event returns what was watched as a CloudEvent.
 func (w Watched) Event() (event.Event, error) { return encode(w) }
 
 func (w Watched) envelope() envelope {
@@ -106,6 +109,7 @@ func (w Watched) envelope() envelope {
 	}
 }
 
+// ParseWatched returns what a CloudEvent says was watched. It returns a RejectError if the event does not say that.
 func ParseWatched(e event.Event) (Watched, error) {
 	return decode(e, watcher, func(w *Watched, v envelope) error {
 		if v.kind != KindCluster || v.verb != VerbWatched {

@@ -16,12 +16,12 @@ const (
 )
 
 const (
-	AttributePrefix = "ce-"
+	AttributePrefix = "ce-" // begins the key of an attribute in a message header
 	contentType     = "content-type"
 	jsonContentType = "application/json"
 )
 
-// headerOf returns the header of a CloudEvent in the binary mode of the NATS binding: each attribute is a key ce-<name>, in lower case, with a
+// HeaderOf returns the header of a CloudEvent in the binary mode of the NATS binding: each attribute is a key ce-<name>, in lower case, with a
 // percent-encoded value. The payload of the message is the data. It returns a RejectError for an event that violates the specification or the limits.
 func HeaderOf(e event.Event) (map[string][]string, error) {
 	if e.Context == nil || e.SpecVersion() != event.CloudEventsVersionV1 {
@@ -163,7 +163,7 @@ func first(header map[string][]string, key string) string {
 	return ""
 }
 
-// carrier propagates an OpenTelemetry context in a message header, under lower-case keys.
+// Carrier propagates an OpenTelemetry context in a message header, under lower-case keys.
 //
 // propagation.HeaderCarrier would write "Traceparent", because http.Header canonicalizes keys. Headers of NATS are case-sensitive, and the server's
 // message tracing and clients in other languages look for "traceparent".

@@ -15,7 +15,7 @@ const (
 	headerTime     = "Keyturn-Time"
 )
 
-// maxErrorText is the maximum size of the error text in a dead letter, in bytes.
+// MaxErrorText is the maximum size of the error text in a dead letter, in bytes.
 const MaxErrorText = 512
 
 // DeadLetter is a message that was rejected.
@@ -30,6 +30,7 @@ type DeadLetter struct {
 	Data   []byte              `json:"-"`
 }
 
+// Headers returns the header of the message on StreamDeadLetters. ParseDeadLetter is its inverse.
 func (l DeadLetter) Headers() map[string][]string {
 	headers := make(map[string][]string)
 	if headerSize(l.Header) <= MaxHeaderSize {
@@ -49,7 +50,7 @@ func (l DeadLetter) Headers() map[string][]string {
 	return headers
 }
 
-// parseDeadLetter is the inverse of headers. It leaves an unreadable field empty, so that one broken letter does not hide the others.
+// ParseDeadLetter is the inverse of Headers. It leaves an unreadable field empty, so that one broken letter does not hide the others.
 func ParseDeadLetter(header map[string][]string, data []byte) DeadLetter {
 	letter := DeadLetter{Header: make(map[string][]string), Data: data}
 	for key, values := range header {

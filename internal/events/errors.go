@@ -53,6 +53,7 @@ func (e *RejectError) Error() string { return e.Reason + ": " + e.Err.Error() }
 // Unwrap returns Err.
 func (e *RejectError) Unwrap() error { return e.Err }
 
+// Rejectf returns a RejectError with a formatted text.
 func Rejectf(reason, format string, args ...any) error {
 	return &RejectError{Reason: reason, Err: fmt.Errorf(format, args...)}
 }

@@ -107,6 +107,7 @@ func ParseOutcome(e event.Event) (Outcome, error) {
 	return o, err
 }
 
+// Subject returns the subject on StreamChanges.
 func (o Outcome) Subject() string { return OutcomeSubject(o.Cluster, o.Workload) }
 
 func (o Outcome) envelope() envelope {

@@ -64,6 +64,7 @@ func parseProjection(e event.Event) (Projection, error) {
 	})
 }
 
+// Subject returns the subject on StreamChanges.
 func (p Projection) Subject() string { return ProjectionSubject(p.Cluster, p.Target) }
 
 func (p Projection) envelope() envelope {

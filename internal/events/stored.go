@@ -19,6 +19,7 @@ type Stored struct {
 	Err error
 }
 
+// NewStored returns a message of a stream as an event. If it is no readable event, Err says why.
 func NewStored(subject string, seq uint64, at time.Time, header map[string][]string, data []byte) Stored {
 	e, err := FromMsg(subject, header, data)
 	if err != nil {
@@ -39,7 +40,7 @@ func (s Stored) Projection() (Projection, error) { return ReadStored(s, parsePro
 // Claim returns the stored claim, with the errors of Change.
 func (s Stored) Claim() (Claim, error) { return ReadStored(s, parseClaim) }
 
-// readStored decodes a stored event, and compares it with its subject.
+// ReadStored decodes a stored event, and compares it with its subject.
 func ReadStored[T payload](s Stored, parse func(event.Event) (T, error)) (T, error) {
 	var none T
 	if s.Err != nil {
@@ -52,6 +53,7 @@ func ReadStored[T payload](s Stored, parse func(event.Event) (T, error)) (T, err
 	return parsed, matchSubject(s.Subject, parsed)
 }
 
+// LastChange returns the stored change in its compact form, with the errors of Change.
 func (s Stored) LastChange() (LastChange, error) {
 	change, err := s.Change()
 	if err != nil {
@@ -76,7 +78,7 @@ func (s Stored) Impersonated() string {
 	return named
 }
 
-// clusterOf returns the cluster of a subject or a filter, or "" if it has none.
+// ClusterOf returns the cluster of a subject or a filter, or "" if it has none.
 func ClusterOf(subject string) string {
 	rest, ours := strings.CutPrefix(subject, ChangesRoot)
 	cluster, _, _ := strings.Cut(rest, ".")

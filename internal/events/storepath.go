@@ -64,7 +64,7 @@ func (s Source) StorePath() (StorePath, error) {
 	return p, nil
 }
 
-// sharer returns whose share of StreamHistory the events of the source use: a namespace, or the mount of a secret in a store, as
+// Sharer returns whose share of StreamHistory the events of the source use: a namespace, or the mount of a secret in a store, as
 // <store>/<namespace>/<mount>. No namespace can have such a name.
 func (s Source) Sharer() string {
 	if s.Kind != KindOpenBao {

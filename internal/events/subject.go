@@ -47,7 +47,7 @@ func OutcomeSubject(cluster string, w Workload) string {
 // Source returns the source that the address identifies.
 func (a Address) Source() Source { return Source{Kind: a.Kind, Namespace: a.Namespace, Name: a.Name} }
 
-// subject encodes the address. ParseSubject is its inverse for the address of any legal object.
+// Subject encodes the address. ParseSubject is its inverse for the address of any legal object.
 func (a Address) Subject() string {
 	namespace := encodeToken(a.Namespace)
 	if namespace == "" {
@@ -74,7 +74,7 @@ func HistorySubject(subject string) string {
 	return HistoryRoot + strings.TrimPrefix(subject, ChangesRoot)
 }
 
-// deadLetterSubject returns the subject of a dead letter, under the cluster of the program, which may publish under no other.
+// DeadLetterSubject returns the subject of a dead letter, under the cluster of the program, which may publish under no other.
 func DeadLetterSubject(cluster, subject string) string {
 	rest := strings.TrimPrefix(subject, ChangesRoot)
 	return DeadLetterRoot + cluster + "." + strings.TrimPrefix(rest, cluster+".")
@@ -192,7 +192,7 @@ func OutcomeFilter(cluster string) string {
 	return ChangesRoot + cluster + "." + string(KindRollout) + ".>"
 }
 
-// storeFilters returns the filters of the secrets in stores that the watchers of the clusters watch, also for other clusters.
+// StoreFilters returns the filters of the secrets in stores that the watchers of the clusters watch, also for other clusters.
 func StoreFilters(clusters []string) []string {
 	filters := make([]string, 0, len(clusters))
 	for _, cluster := range clusters {

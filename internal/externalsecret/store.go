@@ -103,7 +103,7 @@ func maySelect(selector labels.Selector, namespace string) bool {
 // expressions compiles the regular expressions of one object. Its author must not exhaust the time and the memory of the programs.
 type expressions struct{ steps int }
 
-// compile compiles an expression. If it is too large, the error is expression.ErrTooLarge: anything may match it.
+// compile compiles an expression. If it is too large, the error is kube.ErrExpressionTooLarge: anything may match it.
 func (e *expressions) compile(text string) (*regexp.Regexp, error) {
 	compiled, steps, err := kube.CompileExpression(text, kube.MaxExpressionSteps-e.steps)
 	e.steps += steps

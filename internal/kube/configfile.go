@@ -1,4 +1,3 @@
-// Package configfile decodes configuration files strictly. The files may contain secrets, so no error quotes a value.
 package kube
 
 import (
@@ -12,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Decode decodes YAML into a struct. An unknown or duplicate field is an error, and so is a second document. The error names the field or the line,
-// and quotes no value.
+// DecodeStrict decodes the YAML of a configuration file into a struct. An unknown or duplicate field is an error, and so is a second document. The
+// error names the field or the line. It quotes no value, because the file may contain secrets.
 func DecodeStrict(content []byte, into any) error {
 	if err := single(content); err != nil {
 		return err

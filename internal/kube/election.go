@@ -1,5 +1,3 @@
-// Package election makes one of several programs the leader, by a Lease. It differs from the elector of client-go in when it releases the Lease: only
-// after the leader has stopped, so that nobody else leads while it still acts.
 package kube
 
 import (
@@ -28,7 +26,8 @@ const (
 	retryPeriod   = time.Second
 )
 
-// Election makes one of several programs the leader.
+// Election makes one of several programs the leader, by a Lease. It differs from the elector of client-go in when it releases the Lease: only after
+// the leader has stopped, so that nobody else leads while it still acts.
 type Election struct {
 	Client kubernetes.Interface
 	// Namespace and Name are those of the Lease.

@@ -1,5 +1,3 @@
-// Package expression bounds the time and the memory that regular expressions in annotations and custom resources take: "x{1000}" is seven
-// bytes long, but has a thousand steps when compiled.
 package kube
 
 import (
@@ -9,15 +7,15 @@ import (
 	"regexp/syntax"
 )
 
-// MaxSteps is how many steps all expressions of one annotation or one object may have together, and the maximum length of each in
-// bytes. So they take some 100 kB at most, and about half a millisecond to be matched with a name of 253 characters: both grow with the
-// steps.
+// MaxExpressionSteps is how many steps all regular expressions of one annotation or one custom resource may have together, and the maximum length of
+// each in bytes: "x{1000}" is seven bytes long, but has a thousand steps when compiled. So they take some 100 kB at most, and about half a
+// millisecond to be matched with a name of 253 characters: both grow with the steps.
 const MaxExpressionSteps = 480
 
-// ErrTooLarge means that an expression must not be compiled.
+// ErrExpressionTooLarge means that an expression must not be compiled.
 var ErrExpressionTooLarge = fmt.Errorf("the expressions have more than %d steps in all, with repetitions written out", MaxExpressionSteps)
 
-// Parse parses an expression that may have at most left steps. It returns how many steps it has at most. No error quotes the
+// ParseExpression parses an expression that may have at most left steps. It returns how many steps it has at most. No error quotes the
 // expression, which may be very long.
 func ParseExpression(text string, left int) (tree *syntax.Regexp, steps int, err error) {
 	if len(text) > MaxExpressionSteps {
@@ -33,7 +31,7 @@ func ParseExpression(text string, left int) (tree *syntax.Regexp, steps int, err
 	return tree, steps, nil
 }
 
-// Compile is like Parse, but returns the compiled expression.
+// CompileExpression is like ParseExpression, but returns the compiled expression.
 func CompileExpression(text string, left int) (compiled *regexp.Regexp, steps int, err error) {
 	if _, steps, err = ParseExpression(text, left); err != nil {
 		return nil, 0, err

@@ -1,19 +1,21 @@
-// Package fieldpath finds fields of Kubernetes objects by paths such as spec.volumes[*].secret.secretName. The syntax is a subset of that
-// of kubectl's -o jsonpath:
-//
-//	spec.replicas                                        a field
-//	metadata.annotations['example.org/restarted-at']     a field whose name has other characters
-//	spec.secrets[*]                                      all elements of a list
-//	status.conditions[?(@.type=="Ready")].status         the elements of a list with a field of that text
 package kube
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// Path is the path of fields in an object. The zero value is the path of the object itself.
+// FieldPath is the path of fields in a Kubernetes object. The syntax is a subset of that of kubectl's -o jsonpath:
+//
+//	spec.replicas                                        a field
+//	metadata.annotations['example.org/restarted-at']     a field whose name has other characters
+//	spec.secrets[*]                                      all elements of a list
+//	status.conditions[?(@.type=="Ready")].status         the elements of a list with a field of that text
+//
+// The zero value is the path of the object itself.
 type FieldPath struct {
 	text  string
 	steps []step
@@ -136,4 +138,93 @@ func textOf(value any) (string, bool) {
 		return strconv.FormatFloat(value, 'g', -1, 64), true
 	}
 	return "", false
+}
+
+// The limits of a path, in bytes and in steps.
+const (
+	maxLength = 512
+	maxSteps  = 16
+)
+
+var (
+	errEmpty = errors.New("is empty")
+	errName  = errors.New("a name has letters, digits, - and _; others are written as ['name']")
+	errIndex = errors.New("in brackets are a name in single quotes, * for all elements, or ?(@.name==\"text\") for those with a field of that text")
+)
+
+// ParseFieldPath reads a path. The error says what is wrong, but does not quote the path.
+func ParseFieldPath(text string) (FieldPath, error) {
+	switch {
+	case text == "":
+		return FieldPath{}, errEmpty
+	case len(text) > maxLength:
+		return FieldPath{}, fmt.Errorf("has %d bytes, want at most %d", len(text), maxLength)
+	}
+	p := FieldPath{text: text}
+	rest := "." + text
+	for rest != "" {
+		var s step
+		var err error
+		if s, rest, err = next(rest, len(p.steps) == 0); err != nil {
+			return FieldPath{}, err
+		}
+		if p.steps = append(p.steps, s); len(p.steps) > maxSteps {
+			return FieldPath{}, fmt.Errorf("has more than %d steps", maxSteps)
+		}
+	}
+	return p, nil
+}
+
+// next reads one step.
+func next(text string, first bool) (s step, rest string, err error) {
+	switch {
+	case text[0] == '[' && !first:
+		return bracketed(text[1:])
+	case text[0] != '.':
+		return step{}, "", errName
+	}
+	text = text[1:]
+	end := strings.IndexAny(text, ".[")
+	if end < 0 {
+		end = len(text)
+	}
+	if !isName(text[:end]) {
+		return step{}, "", errName
+	}
+	return step{name: text[:end]}, text[end:], nil
+}
+
+// bracketed reads a step in brackets. The text begins after the opening bracket.
+func bracketed(text string) (s step, rest string, err error) {
+	if rest, ok := strings.CutPrefix(text, "*]"); ok {
+		return step{}, rest, nil
+	}
+	if quoted, ok := strings.CutPrefix(text, "'"); ok {
+		name, rest, closed := strings.Cut(quoted, "']")
+		if !closed || name == "" || strings.Contains(name, "'") {
+			return step{}, "", errIndex
+		}
+		return step{name: name}, rest, nil
+	}
+	condition, ok := strings.CutPrefix(text, "?(@.")
+	if !ok {
+		return step{}, "", errIndex
+	}
+	where, value, compared := strings.Cut(condition, `=="`)
+	value, rest, closed := strings.Cut(value, `")]`)
+	if !compared || !closed || !isName(where) || strings.Contains(value, `"`) {
+		return step{}, "", errIndex
+	}
+	return step{where: where, text: value}, rest, nil
+}
+
+// isName reports whether a name can be written between dots.
+func isName(text string) bool {
+	for _, c := range []byte(text) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return text != ""
 }

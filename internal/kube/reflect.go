@@ -102,11 +102,3 @@ func MissingPermission(resource, manifest string, err error) error {
 	}
 	return fmt.Errorf("no permission to list and watch %s; grant it as in %s: %w", resource, manifest, err)
 }
-
-// Scope returns the name of a resource in a namespace, or in all of them, for messages: "deployments in namespace shop".
-func Scope(resource, namespace string) string {
-	if namespace == metav1.NamespaceAll {
-		return resource
-	}
-	return resource + " in namespace " + namespace
-}

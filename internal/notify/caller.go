@@ -58,7 +58,7 @@ type Caller struct {
 	log      *slog.Logger
 	metrics  *metrics
 	rejected metric.Int64Counter
-	// tries is maxCalls, except in tests, and backoff is for events.ConsumeOptions.
+	// tries is maxCalls, except in tests, and backoff is for bus.ConsumeOptions.
 	tries   int
 	backoff func(deliveries int) time.Duration
 }
@@ -116,7 +116,7 @@ func isCalledFor(change events.Change) bool {
 	return change.Verb == events.VerbRotated || change.Verb == events.VerbChanged && !change.Created
 }
 
-// call posts for one delivery of a change. The error is for events.Delivery.Done.
+// call posts for one delivery of a change. The error is for bus.Delivery.Done.
 func (c *Caller) call(ctx context.Context, change events.Change, deliveries int) error {
 	log := c.log.With("source", change.Source.String(), "namespace", change.Source.Namespace, "id", change.ID(), "deliveries", deliveries)
 	if ctx.Err() != nil {

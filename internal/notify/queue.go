@@ -12,7 +12,7 @@ import (
 // queue has the outcomes of a sink that wait to be sent, each once: the server delivers them again after a time in which NATS was unreachable.
 type queue struct {
 	next chan stored
-	// done is events.Delivery.Done, except in tests.
+	// done is bus.Delivery.Done, except in tests.
 	done func(*bus.Delivery, context.Context, error)
 
 	mu sync.Mutex

@@ -62,19 +62,19 @@ var conditions = map[string]Member{
 	"owes both, and is not ready":    debtorOf(orderDB, orderApp).but(func(m *Member) { m.IsReady = false }),
 	"owes both, and failed before":   debtorOf(orderDB, orderApp).but(func(m *Member) { m.IsReady, m.FailsBefore = false, true }),
 	"owes both, but is on hold":      debtorOf(orderDB, orderApp).but(func(m *Member) { m.Goes, m.CanGoFirst = false, false }),
-	"is rolled for orderDB, and owes app": debtorOf(orderApp).but(func(m *Member) {
+	"is rolled for db, and owes app": debtorOf(orderApp).but(func(m *Member) {
 		m.Has, m.IsReady, m.IsRolling, m.IsFollowed, m.RollsFor = having(orderDB).Has, false, true, true, []string{orderDB.String()}
 	}),
-	"is rolled for orderDB and waits for people": having(orderDB).but(func(m *Member) { m.IsReady, m.IsFollowed = false, true }),
-	"has both":                               having(orderDB, orderApp),
-	"has failed for db":                      having(orderDB).but(fails),
-	"has failed for orderDB, and owes app":   debtorOf(orderApp).but(func(m *Member) { m.Has = having(orderDB).Has }).but(fails),
-	"has failed for orderDB, and was undone": {Pods: 1, Tries: true, IsReady: true, Suspects: having(orderDB).Has},
+	"is rolled for db and waits for people": having(orderDB).but(func(m *Member) { m.IsReady, m.IsFollowed = false, true }),
+	"has both":                              having(orderDB, orderApp),
+	"has failed for db":                     having(orderDB).but(fails),
+	"has failed for db, and owes app":       debtorOf(orderApp).but(func(m *Member) { m.Has = having(orderDB).Has }).but(fails),
+	"has failed for db, and was undone":     {Pods: 1, Tries: true, IsReady: true, Suspects: having(orderDB).Has},
 }
 
 func fails(m *Member) { m.IsReady, m.HasFailed, m.Suspects = false, true, having(orderDB).Has }
 
-// placeNames are those of the workloads.
+// placeNames are the names of the workloads.
 var placeNames = []string{"web-0", "web-1", "web-2", "web-3"}
 
 // orderOf returns the order of workloads that all read both sources.
@@ -110,7 +110,7 @@ func TestInEveryOrderSomebodyMayGo(t *testing.T) {
 		if len(chosen) > 0 {
 			for _, always := range []bool{false, true} {
 				checkOrder(t, always, chosen)
-				if len(chosen) < most { // By their placeNames, they may as well be the other way around. Three are enough to show that.
+				if len(chosen) < most { // By their names, they may as well be the other way around. Three are enough to show that.
 					reversed := slices.Clone(chosen)
 					slices.Reverse(reversed)
 					checkOrder(t, always, reversed)

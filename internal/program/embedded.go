@@ -68,7 +68,7 @@ func (a *Actuator) connect(ctx context.Context, r *runtime) (*nats.Conn, error) 
 	})
 	r.Logger.InfoContext(ctx, "embedded nats server ready", "url", server.ClientURL())
 	r.Health.AddReadiness("jetstream", server.Ready)
-	if err := server.Observe(r.Meter("events/embedded")); err != nil {
+	if err := server.Observe(r.Meter("bus/embedded")); err != nil {
 		return nil, err
 	}
 	connection, err := r.Connect(ctx, server.ClientOption())

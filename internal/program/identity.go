@@ -26,7 +26,7 @@ const (
 //
 // A cluster is identified by the UID of its namespace kube-system. The watcher claims the cluster's name for that UID on the stream. At their start
 // and every minute after that, both programs compare the claim with their own cluster. If another cluster has the name, they end with an error that
-// wraps events.ErrClaimed. A claim that the stream has lost, or that is a week old, is made again.
+// wraps bus.ErrClaimed. A claim that the stream has lost, or that is a week old, is made again.
 //
 // The check needs permission to get that namespace. Without it, as in an installation that is restricted to some namespaces, the program logs a
 // warning and runs unchecked.
@@ -40,12 +40,12 @@ type identity struct {
 	log      *slog.Logger
 }
 
-// keep claims or checks the name of a cluster repeatedly until ctx is done. It returns an error, which wraps events.ErrClaimed, as soon as another
+// keep claims or checks the name of a cluster repeatedly until ctx is done. It returns an error, which wraps bus.ErrClaimed, as soon as another
 // cluster has the name.
 type keep func(ctx context.Context) error
 
 // claimName claims the name of the bus's cluster. It waits until the API server responds or ctx is done. It returns an error, which wraps
-// events.ErrClaimed, only if another cluster has the name. Any other error, such as a missing permission on NATS, is only logged, because the program
+// bus.ErrClaimed, only if another cluster has the name. Any other error, such as a missing permission on NATS, is only logged, because the program
 // can run nevertheless.
 func claimName(ctx context.Context, i identity, b *bus.Bus) (keep, error) {
 	return i.compare(ctx, b, b.Claim)

@@ -158,7 +158,7 @@ func (p *running) identify(ctx context.Context, o Options) error {
 	if p.bus, err = bus.Open(ctx, connection, o.Cluster, p.runtime.Logger); err != nil {
 		return err
 	}
-	if err := p.bus.Observe(p.runtime.Meter("events")); err != nil {
+	if err := p.bus.Observe(p.runtime.Meter("bus")); err != nil {
 		return fmt.Errorf("observing the streams: %w", err)
 	}
 	if p.part.Identify == nil {

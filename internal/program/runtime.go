@@ -46,7 +46,7 @@ type server struct {
 	// Addr is the host:port to listen on. Empty means off.
 	Addr    string
 	Handler http.Handler
-	// WriteTimeout is how long a response may take. Zero means the default of httpserver.
+	// WriteTimeout is how long a response may take. Zero means the default of telemetry.Options.
 	WriteTimeout time.Duration
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 // meterScope is the name of this package's meter.
-const meterScope = "github.com/keyturn/keyturn/internal/telemetry"
+const meterScope = "github.com/keyturn/keyturn/internal/program"
 
 // flushLimit is how long Shutdown may take for traces, and again for metrics.
 const flushLimit = 3 * time.Second

@@ -32,7 +32,7 @@ type kindConfig struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Resource   string `json:"resource"`
-	// Paths lists the fields that may be written, in the syntax of package fieldpath. They are below spec, and not inside lists.
+	// Paths lists the fields that may be written, in the syntax of kube.FieldPath. They are below spec, and not inside lists.
 	Paths []string `json:"paths"`
 	// Secrets lists the Secrets that may be read. A resource can only name those in its own namespace.
 	Secrets []secretConfig `json:"secrets"`

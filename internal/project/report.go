@@ -29,7 +29,7 @@ const (
 	publishTimeout   = 10 * time.Second
 )
 
-// publisher is the part of an events.Bus that the reporter needs.
+// publisher is the part of a bus.Bus that the reporter needs.
 type publisher interface {
 	Cluster() string
 	PublishProjection(ctx context.Context, p events.Projection) error

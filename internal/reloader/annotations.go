@@ -1,7 +1,7 @@
 // Package annotations has the keys of annotations of Stakater's Reloader that Keyturn reads, as far as they can be configured.
 package reloader
 
-// Reloader has the keys of Reloader's annotations. Reloader itself has a flag for each of them.
+// Annotations has the keys of Reloader's annotations. Reloader itself has a flag for each of them.
 type Annotations struct {
 	// Auto, AutoSecret and AutoConfigMap, on a workload, make it roll on everything that its pod spec references, or on everything of one kind.
 	Auto, AutoSecret, AutoConfigMap string

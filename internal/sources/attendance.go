@@ -16,7 +16,7 @@ const (
 	attendRetry = time.Minute
 )
 
-// watchedPublisher publishes the time up to which sources were watched. An events.Bus implements it.
+// watchedPublisher publishes the time up to which sources were watched. A bus.Bus implements it.
 type watchedPublisher interface {
 	PublishWatched(ctx context.Context, scope events.Scope, at time.Time) error
 }
@@ -73,7 +73,7 @@ const (
 	bootstrap = time.Hour
 )
 
-// watchedReader reads the times up to which the sources of the cluster were watched. An events.Bus implements it.
+// watchedReader reads the times up to which the sources of the cluster were watched. A bus.Bus implements it.
 type watchedReader interface {
 	Watched(ctx context.Context) ([]events.Watched, error)
 }

@@ -40,7 +40,7 @@ type Options struct {
 	Selector string
 	// NamespaceSelector is a label selector that namespaces must match. If empty, all match. It needs permission to list and watch namespaces.
 	NamespaceSelector string
-	// ReloaderAnnotations are other keys for annotations of Reloader, by the names of its flags: see annotations.Parse. The watcher reads
+	// ReloaderAnnotations are other keys for annotations of Reloader, by the names of its flags: see reloader.Parse. The watcher reads
 	// ignore-annotation and search-match-annotation. Default: none.
 	ReloaderAnnotations map[string]string
 	// Workers is the number of events that are published concurrently. Default 8.

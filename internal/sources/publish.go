@@ -17,7 +17,7 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
-// changePublisher publishes one event as the successor of another. An events.Bus implements it.
+// changePublisher publishes one event as the successor of another. A bus.Bus implements it.
 type changePublisher interface {
 	PublishChange(ctx context.Context, change events.Change, expected uint64) (uint64, error)
 }

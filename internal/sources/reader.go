@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
-// stateReader reads the last events of the cluster's sources. An events.Bus implements it.
+// stateReader reads the last events of the cluster's sources. A bus.Bus implements it.
 type stateReader interface {
 	State(ctx context.Context, filters []string, fn func(events.Stored) error) error
 	Last(ctx context.Context, subject string) (events.Stored, error)

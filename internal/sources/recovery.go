@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
-// extentReader reads the extent and the subjects of the stream. An events.Bus implements it.
+// extentReader reads the extent and the subjects of the stream. A bus.Bus implements it.
 type extentReader interface {
 	Extent(ctx context.Context) (bus.Extent, error)
 	Subjects(ctx context.Context, filter string) (map[string]struct{}, error)

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Instrument defines one metric. Exactly one of Counter, UpDown, Gauge and Histogram is set; Make fills it in.
+// Instrument defines one metric. Exactly one of Counter, UpDown, Gauge and Histogram is set; MakeInstruments fills it in.
 type Instrument struct {
 	Counter *metric.Int64Counter
 	UpDown  *metric.Int64UpDownCounter
@@ -36,7 +36,7 @@ func Latency() []float64 {
 	return []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900}
 }
 
-// Make creates every instrument of a table.
+// MakeInstruments creates every instrument of a table.
 func MakeInstruments(meter metric.Meter, table []Instrument) error {
 	for i := range table {
 		if err := table[i].make(meter); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// TargetConfig is a kind of custom resource that is rolled like a workload. Paths are those of package fieldpath.
+// TargetConfig is a kind of custom resource that is rolled like a workload. Paths are those of kube.FieldPath.
 type TargetConfig struct {
 	// APIVersion, Kind and Resource identify the kind in the API: monitoring.coreos.com/v1, Prometheus, prometheuses. Required.
 	APIVersion string `json:"apiVersion"`

@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// AnnotationWindow is the annotation, on a workload or a namespace, that says in which windows workloads may be rolled: see window.Parse.
+// AnnotationWindow is the annotation, on a workload or a namespace, that says in which windows workloads may be rolled: see ParseWindows.
 const AnnotationWindow = "keyturn.dev/window"
 
 // openings are the windows in which a workload may be rolled.

@@ -17,10 +17,10 @@ const (
 	maxWindows = 16
 )
 
-// Form is the form of a window, for people.
+// WindowForm is the form of a window, for people.
 const WindowForm = `"<minute> <hour> <day of month> <month> <day of week> for <duration> <zone>", such as "0 1 * * 1-5 for 3h Europe/Berlin"`
 
-// Parse reads windows separated by semicolons. Each has the five fields of cron, "for", a duration, and optionally the IANA name of a time zone,
+// ParseWindows reads windows separated by semicolons. Each has the five fields of cron, "for", a duration, and optionally the IANA name of a time zone,
 // which is UTC by default. The text "always" means no windows.
 func ParseWindows(text string) (Windows, error) {
 	windows := Windows{text: strings.TrimSpace(text)}

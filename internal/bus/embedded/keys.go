@@ -38,7 +38,7 @@ const (
 // fingerprintBytes is the size of the fingerprint key: the output of SHA-256.
 const fingerprintBytes = 32
 
-// Options configure Make.
+// KeyOptions configure MakeKeys.
 type KeyOptions struct {
 	// Secrets creates the Secrets. Required.
 	Secrets secretCreator
@@ -61,7 +61,7 @@ type KeyOptions struct {
 	Logger *slog.Logger
 }
 
-// Make creates the keys that do not exist yet. An error names the Secret that could not be created. A repeated call continues there.
+// MakeKeys creates the keys that do not exist yet. An error names the Secret that could not be created. A repeated call continues there.
 func MakeKeys(ctx context.Context, opts KeyOptions) error {
 	fingerprints, users := []string{fingerprintSecret}, opts.NATSUsers
 	if opts.Audit {

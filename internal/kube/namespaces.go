@@ -49,3 +49,11 @@ func ValidateIgnored(ignored, named []string) error {
 	}
 	return nil
 }
+
+// Scope returns the name of a resource in a namespace, or in all of them, for messages: "deployments in namespace shop".
+func Scope(resource, namespace string) string {
+	if namespace == metav1.NamespaceAll {
+		return resource
+	}
+	return resource + " in namespace " + namespace
+}

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -24,6 +25,25 @@ func PatchBackoff() wait.Backoff { return DenialBackoff(time.Minute) }
 // DenialBackoff returns the delays between tries of a patch that is denied: like PatchBackoff, but up to another longest one.
 func DenialBackoff(longest time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 20, Cap: longest}
+}
+
+// Sleep waits, and reports whether it waited to the end. It returns false if ctx ended first.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// NthDelay returns the n-th of the delays, where 1 is the first. After the last step, the delay stays the same. It is for attempts that something
+// else counts, across restarts.
+func NthDelay(delays wait.Backoff, n int) time.Duration {
+	for range min(n, delays.Steps) - 1 {
+		delays.Step()
+	}
+	return delays.Step()
 }
 
 // notApplied is the message for a JSON patch that cannot be applied. No status code or reason identifies this case.
