@@ -1,5 +1,5 @@
-// Package plan decides what a change of a source means to a workload, and whether people let the workload roll now. It is pure: the same input
-// gives the same decision, and it uses no clock, no API server, no stream and no telemetry.
+// Package plan decides what a change of a source means to a workload, whether people let the workload roll now, and who of the workloads of a
+// namespace waits for whom. It is pure: the same input gives the same decision, and it uses no clock, no API server, no stream and no telemetry.
 package plan
 
 import (

@@ -1,5 +1,7 @@
-// Package instrument defines metrics. Each package with metrics has one table of instruments. The instruments are created from
-// the table, and docs/metrics.md is generated from it, so the page, the dashboard and the alerts name only metrics that exist.
+// Package telemetry has what the packages of a program need to be observed: the definition of metrics (Instrument), the probes of a kubelet with the
+// progress of a loop (Probes, Progress), and the HTTP servers that serve them (Serve). Package program sets up OpenTelemetry and the log.
+//
+// It imports no other package of this module, so that every package can use it.
 package telemetry
 
 import (
@@ -10,7 +12,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Instrument defines one metric. Exactly one of Counter, UpDown, Gauge and Histogram is set; MakeInstruments fills it in.
+// Instrument defines one metric. Each package with metrics has one table of instruments. They are created from the table, and docs/metrics.md is
+// generated from it, so the page, the dashboard and the alerts name only metrics that exist. Exactly one of Counter, UpDown, Gauge and Histogram is
+// set; MakeInstruments fills it in.
 type Instrument struct {
 	Counter *metric.Int64Counter
 	UpDown  *metric.Int64UpDownCounter

@@ -1,4 +1,3 @@
-// Package health serves the probes of a kubelet, with named checks and the progress of a loop.
 package telemetry
 
 import (

@@ -1,4 +1,3 @@
-// Package httpserver sets up the HTTP servers of the programs, with one set of limits, and a shutdown that waits for in-flight requests.
 package telemetry
 
 import (

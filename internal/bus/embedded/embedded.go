@@ -1,5 +1,5 @@
-// Package embedded runs a NATS JetStream server in the process, for a single cluster without an external NATS. It is a
-// separate package so that only the program that embeds the server links it.
+// Package embedded runs a NATS JetStream server in the process ([Start]), for a single cluster without an external NATS, and creates the keys of its
+// installation ([MakeKeys]). It is a separate package so that kubectl-keyturn, which only reads streams, does not link the server.
 package embedded
 
 import (
