@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
+)
+
+// The errors of a patch.
+var (
+	// ErrUnrecorded is returned if the workload could not be patched, because permission is missing, or because the API server refused the patch
+	// after a Job was started. Everything else was done. The workload that comes with it is as the patch would have made it.
+	ErrUnrecorded = errors.New("not recorded on the workload")
+	// ErrStripped is returned if the API server accepted a patch, but dropped the part that causes pods to be replaced.
+	ErrStripped = errors.New("the response lacks what the patch wrote")
+	// ErrUnstarted is returned with Clients.Unrecorded if there is no permission to create Jobs, which such installations need not grant.
+	ErrUnstarted = errors.New("no job is started")
+	// ErrNameTaken is returned if an unrelated Job already has the name of a Job that is to be created.
+	ErrNameTaken = errors.New("the name is taken by another job")
 )
 
 // Write describes what one patch writes on a workload.
