@@ -1,5 +1,17 @@
-// Package embedded runs a NATS JetStream server in the process ([Start]), for a single cluster without an external NATS, and creates the keys of its
-// installation ([MakeKeys]). It is a separate package so that kubectl-keyturn, which only reads streams, does not link the server.
+// Package embedded runs a NATS JetStream server in the process, for a single cluster without an external NATS, and creates the keys of an
+// installation. It is a separate package so that kubectl-keyturn, which only reads streams, does not link the server.
+//
+// # Keys
+//
+// MakeKeys creates the fingerprint key, the NATS users, the certificate of the NATS server with its CA, and, for several actuators, the certificate
+// of the routes between their NATS servers.
+//
+// Each key is one Secret, created in one request, so no key is ever incomplete. An existing Secret is never changed, whatever it contains, so
+// repeated and concurrent runs are harmless. It is not read, either: for these, permission to create Secrets in one namespace is enough.
+//
+// The exception is the certificate of the NATS server and its CA, which a later run renews when they are due. That needs permission to
+// read and update these two Secrets. If a concurrent run has changed one of them, the run starts over. A certificate that the CA did not
+// sign is not ours, and is never changed.
 package embedded
 
 import (

@@ -29,7 +29,7 @@ const (
 // fingerprintBytes is the size of the fingerprint key: the output of SHA-256.
 const fingerprintBytes = 32
 
-// KeyOptions configure MakeKeys.
+// Options configure Make.
 type KeyOptions struct {
 	// Secrets creates the Secrets. Required.
 	Secrets secretCreator
@@ -52,16 +52,7 @@ type KeyOptions struct {
 	Logger *slog.Logger
 }
 
-// MakeKeys creates the keys of a new installation: the fingerprint key, the NATS users, the certificate of the NATS server with its CA, and, for
-// several actuators, the certificate of the routes between their NATS servers. An error names the Secret that could not be created. A repeated call
-// continues there.
-//
-// Each key is one Secret, created in one request, so no key is ever incomplete. An existing Secret is never changed, whatever it contains, so
-// repeated and concurrent runs are harmless. It is not read, either: for these, permission to create Secrets in one namespace is enough.
-//
-// The exception is the certificate of the NATS server and its CA, which a later run renews when they are due. That needs permission to
-// read and update these two Secrets. If a concurrent run has changed one of them, the run starts over. A certificate that the CA did not
-// sign is not ours, and is never changed.
+// Make creates the keys that do not exist yet. An error names the Secret that could not be created. A repeated call continues there.
 func MakeKeys(ctx context.Context, opts KeyOptions) error {
 	fingerprints, users := []string{fingerprintSecret}, opts.NATSUsers
 	if opts.Audit {
