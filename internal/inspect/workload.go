@@ -107,7 +107,7 @@ func readNamed(ctx context.Context, options ExplainOptions, name, namespace stri
 	if !ok || !known || object == "" {
 		return nil, fmt.Errorf("workload %q: want <kind>/<name>, with a kind of %s", name, strings.Join(kinds.Names(), ", "))
 	}
-	obj, err := readObject(ctx, kind.Objects(options.Clients, namespace), object)
+	obj, err := readObject(ctx, kind.Objects(options.Clients, namespace), object, false)
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%w %s in namespace %s", errMissing, name, namespace)
 	}
@@ -126,9 +126,14 @@ type objects interface {
 	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
 }
 
-// readObject reads an object by its name. It lists the objects with that name first: the actuator in its pod has permission to list workloads, but
-// not to get them. Other users may only be allowed to get certain names.
-func readObject(ctx context.Context, of objects, name string) (runtime.Object, error) {
+// readObject reads an object by its name. Unless getFirst is set, it lists the objects with that name first: the actuator in its pod has permission to
+// list workloads, but not to get them. Other users may only be allowed to get certain names.
+func readObject(ctx context.Context, of objects, name string, getFirst bool) (runtime.Object, error) {
+	if getFirst {
+		if object, err := of.Get(ctx, name); !apierrors.IsForbidden(err) {
+			return object, err
+		}
+	}
 	list, err := of.List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
 	if apierrors.IsForbidden(err) {
 		return of.Get(ctx, name)
@@ -160,7 +165,8 @@ func (n namespaces) List(ctx context.Context, options metav1.ListOptions) (runti
 
 // readNamespace reads the annotations of a namespace. It returns false without permission to read them.
 func readNamespace(ctx context.Context, options ExplainOptions, name string) (workload.Namespace, bool, error) {
-	object, err := readObject(ctx, namespaces{options.Clients}, name)
+	getFirst := len(options.Namespaces) > 0 // A Role cannot grant to list namespaces.
+	object, err := readObject(ctx, namespaces{options.Clients}, name, getFirst)
 	switch {
 	case apierrors.IsForbidden(err):
 		return workload.Namespace{}, false, nil

@@ -59,6 +59,22 @@ func TestWhoMayOnlyListOrOnlyGetGetsTheSameExplanation(t *testing.T) {
 	}
 }
 
+func TestExplainListsNoNamespacesWhenTheActuatorServesSome(t *testing.T) {
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
+	client := fake.NewClientset(deploymentOf("web", rollOn("auto")), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+	options := optionsFor()
+	options.Clients.Typed, options.Namespaces = client, []string{"shop"}
+	if err := explainInShop(t, options, b, "deployment/web", &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, action := range client.Actions() {
+		if action.Matches("list", "namespaces") {
+			t.Error("it lists namespaces, which no Role can grant")
+		}
+	}
+}
+
 func TestKindsHaveTheNamesOfKubectl(t *testing.T) {
 	kinds := append(workload.BuiltIn(), workload.ArgoRollout())
 	for name, want := range map[string]string{
