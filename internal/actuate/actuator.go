@@ -17,6 +17,7 @@ import (
 	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // Actuator rolls the workloads that depend on what changed. Make one with New.
@@ -57,7 +58,7 @@ func New(options Options) (*Actuator, error) {
 		Clients: options.clients(), Kinds: kinds, Reading: reading, Namespaces: options.Namespaces, IgnoreNamespaces: options.IgnoreNamespaces,
 		// With a stream of its own, an actuator has only the permissions of Reloader.
 		ReadNamespaces: !options.PrivateStream, Reloader: options.Reloader,
-		Changed: a.dirty.add, Relinked: a.dirty.relink, Returned: a.dirty.relink, Log: a.log, Now: options.Now,
+		Changed: a.dirty.add, Relinked: a.dirty.relink, Returned: a.comeBack, Log: a.log, Now: options.Now,
 	})
 	if options.ForceSync {
 		a.syncWatch = &forcesync.Watch{
@@ -73,6 +74,14 @@ func New(options Options) (*Actuator, error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// comeBack is called with a workload whose kind is served again. Nobody may have known it until then.
+func (a *Actuator) comeBack(key workload.Key) {
+	if w := a.inventory.Index.Get(key); w != nil {
+		a.state.met.Store(key, w.Version)
+		a.dirty.relink(key)
+	}
 }
 
 // Ready returns nil once the actuator knows the workloads, so that it acts or can take over immediately. Otherwise the error says what is missing.

@@ -13,7 +13,7 @@ import (
 
 // decide returns what the last event of a source means to a workload. Memory has what is remembered of the change.
 func (t *term) decide(w *workload.Workload, change events.Change, memory plan.Memory) plan.Decision {
-	memory.Now, memory.Base, memory.GapFrom = t.now(), t.state.baseOf(change.Source), t.state.gapFrom
+	memory.Now, memory.Base, memory.GapFrom = t.now(), t.state.baseOf(w.Key(), change.Source), t.state.gapFrom
 	memory.Owed = memory.Owed || t.denials.has(w.Key(), change)
 	return plan.Decide(w, change, memory, t.options.Policy())
 }

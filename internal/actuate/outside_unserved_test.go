@@ -10,6 +10,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -63,6 +64,24 @@ func TestWorkloadsGetWhatTheyHaveMissedWhenTheirKindIsServedAgain(t *testing.T) 
 			s.wantNothing()
 		})
 	}
+}
+
+// A workload that is seen for the first time with its kind may be new: what happened before it wanted the source does not roll it.
+func TestAWorkloadThatIsFirstSeenWithItsKindIsNotRolledForWhatWasBefore(t *testing.T) {
+	play(t, func(s *scene) {
+		rollouts := serveHealthy(s, without(workload.AnnotationRollOn))
+		rollouts.serve(false)
+		s.begin("secret/db")
+		s.set("secret/db", "password", "two")
+		s.pass(time.Minute)
+		rollouts.change(rolloutResource, "web", func(object *unstructured.Unstructured) { onObject(object, auto) })
+		rollouts.serve(true)
+		s.pass(20 * time.Minute)
+		s.wantWrites("rollout/web recorded")
+		s.wantTold()
+		s.settled("secret/db", "password", "three")
+		s.wantWrites("rollout/web rolled")
+	})
 }
 
 // rollingOut makes the Rollout web, which does not get ready with a change, and a Deployment of a higher wave, which waits for it.

@@ -66,6 +66,7 @@ func (n *notes) reviewRecord(key workload.Key) {
 	case w == nil:
 		delete(n.turns, key)
 		delete(n.denials, key)
+		n.state.met.Delete(key)
 	case n.options.DryRun:
 	case w.IsRecordLost():
 		turn := n.turn(key)

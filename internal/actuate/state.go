@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -21,6 +22,8 @@ type state struct {
 	base map[events.Source]plan.Base
 	// gapFrom is plan.Memory.GapFrom. It is set before this actuator leads.
 	gapFrom time.Time
+	// met has the workloads whose kinds are served again, with the resourceVersions that they had then.
+	met sync.Map
 	// complete is closed when the stream has been read for the first time.
 	complete chan struct{}
 	// unreadable has something when an event came that cannot be read.
@@ -71,12 +74,16 @@ func (s *state) Complete(last uint64) {
 	close(s.complete)
 }
 
-// baseOf returns plan.Memory.Base for the last event of a source. It is nil if the stream was not read.
-func (s *state) baseOf(source events.Source) *plan.Base {
+// baseOf returns plan.Memory.Base for a workload and the last event of a source. It is nil if the stream was not read.
+func (s *state) baseOf(key workload.Key, source events.Source) *plan.Base {
 	if s.base == nil {
 		return nil
 	}
 	base := s.base[source]
+	if met, returned := s.met.Load(key); returned && source.Kind != events.KindOpenBao {
+		version, _ := met.(string)
+		base = plan.Base{Version: version}
+	}
 	return &base
 }
 
