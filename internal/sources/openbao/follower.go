@@ -172,16 +172,18 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 		return f.fail(ctx, in.path, l, err)
 	}
 	f.noteSuccess(ctx, in)
-	isIn := c.isIn(&o, l.entry.at)
+	isIn, emit := c.isIn(&o, l.entry.at), f.outlet.emit
 	switch {
-	case l.isRotation || l.entry.received.Sub(l.entry.at) > maxLate:
+	case l.isRotation:
+		emit = f.outlet.emitPolled
+	case l.entry.received.Sub(l.entry.at) > maxLate:
 	case isIn && c.explains(&o):
 		o.attribute(&l.entry, c)
-	default:
-		// The secret existed when the line was written, so a state that began later is new.
+	case c.version > 0 && o.Version > c.version:
+		// The write of the line was followed by another one, so what was read is newer than the line.
 		o.PolledBefore = l.entry.at.Add(-maxLineDelay)
 	}
-	f.outlet.emit(ctx, o)
+	emit(ctx, o)
 	return isIn || f.isLast(l)
 }
 

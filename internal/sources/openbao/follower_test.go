@@ -225,13 +225,39 @@ func TestAPathIsGivenUpIfTheStoreAnswersBadlyForLong(t *testing.T) {
 }
 
 func TestAWriteThatAnotherOneFollowedIsNew(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		line  []byte
+		isNew bool
+	}{
+		{name: "a write", line: writeLine("update", "secret/data/db", 3), isNew: true},
+		{name: "a deletion", line: writeLine("delete", "secret/metadata/db", 0)}, // That of what never existed succeeds, too.
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			store := newFakeStore(kv2)
+			store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:00.5Z", ""))
+			inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
+				r.feed.pipelines[0].intake.take(t.Context(), test.line)
+				after(time.Minute)
+				o := r.seen()["secret/db"]
+				if o.Version != 4 || o.Operation != "" || o.PolledBefore.IsZero() == test.isNew || !o.At.After(o.PolledBefore) {
+					t.Errorf("%+v, want version 4 by nobody that is known, written since the line: %t", o, test.isNew)
+				}
+			})
+		})
+	}
+}
+
+func TestAPollSaysNothingAboutWhatALineNames(t *testing.T) {
 	store := newFakeStore(kv2)
-	store.say("secret/metadata/db", http.StatusOK, metadataOf(4, "2000-01-01T00:00:00.5Z", ""))
-	inBubble(t, askOnly, store, nil, func(t *testing.T, r *rig) {
-		r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", "secret/data/db", 3))
-		after(time.Minute)
-		if o := r.seen()["secret/db"]; o.Version != 4 || o.Operation != "" || o.PolledBefore.IsZero() || !o.At.After(o.PolledBefore) {
-			t.Errorf("%+v, want version 4 by nobody that is known, written since the line", o)
+	store.say("secret/detailed-metadata?scan", http.StatusOK, scanned)
+	store.say("secret/metadata/other", http.StatusOK, metadataOf(1, "2000-01-01T00:00:00.5Z", ""))
+	inBubble(t, pollSecret, store, nil, func(t *testing.T, r *rig) {
+		after(10 * time.Second)
+		r.feed.pipelines[0].intake.take(t.Context(), writeLine("update", "secret/data/other", 1))
+		after(10 * time.Second)
+		if o := r.seen()["secret/other"]; o.Version != 1 || !o.PolledBefore.IsZero() {
+			t.Errorf("%+v, want version 1 without the time of a poll of others", o)
 		}
 	})
 }

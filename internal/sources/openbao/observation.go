@@ -47,8 +47,8 @@ type Observation struct {
 	// its trace, if the store logs the traceparent header. They are empty if no audit line is about the state.
 	Operation, By string
 	Trace         events.TraceContext
-	// PolledBefore is when the previous poll of the mount began, by the store's clock, or else a time just before the audit line that named the path.
-	// A secret written before that existed then, but was not seen. It is zero if there was no such poll or line.
+	// PolledBefore is when the previous poll of the mount began, by the store's clock, or a time just before the earlier version that an audit line
+	// names. A secret written before that existed then, but was not seen. It is zero if there was no such poll or line.
 	PolledBefore time.Time
 	// Lasting reports that reads have agreed on the state for longer than a server can lag behind. The feed leaves it to the sink to set it.
 	Lasting bool
@@ -97,17 +97,20 @@ func (out *outlet) emit(ctx context.Context, o Observation) {
 	if !out.canName(ctx, o.Path) {
 		return
 	}
-	out.mu.Lock()
-	if polled, ok := out.polled[mountName{o.Path.Namespace, o.Path.Mount}]; ok {
-		o.PolledBefore = polled
-	}
-	out.mu.Unlock()
 	delays := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: time.Second}
 	for !out.sink(o) {
 		if !kube.Sleep(ctx, delays.Step()) {
 			return
 		}
 	}
+}
+
+// emitPolled emits an observation that no line of the audit log has led to.
+func (out *outlet) emitPolled(ctx context.Context, o Observation) {
+	out.mu.Lock()
+	o.PolledBefore = out.polled[mountName{o.Path.Namespace, o.Path.Mount}]
+	out.mu.Unlock()
+	out.emit(ctx, o)
 }
 
 // canName reports whether events can name a path, and records that they cannot. Such a path is too long, or is not valid text.

@@ -162,7 +162,7 @@ func (p *poller) observe(ctx context.Context, in engineMount) func(path string) 
 	return func(path string) error {
 		o, err := p.metadata.readIn(ctx, in, path)
 		if err == nil {
-			p.outlet.emit(ctx, o)
+			p.outlet.emitPolled(ctx, o)
 		}
 		return err
 	}

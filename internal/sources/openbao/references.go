@@ -34,7 +34,7 @@ func (p *poller) readReferences(ctx context.Context, whole map[mountName]bool) e
 			}
 			o, err := p.metadata.readIn(ctx, in, path)
 			if _, isKnown := known[path]; err == nil && (o.State != Gone || isKnown) {
-				p.outlet.emit(ctx, o)
+				p.outlet.emitPolled(ctx, o)
 			}
 			return err
 		})

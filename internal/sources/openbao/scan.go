@@ -95,7 +95,7 @@ func (p *poller) observeAll(ctx context.Context, in engineMount, folder string, 
 			delete(missing, path)
 			o := p.metadata.origin.of(in, path, got.asked, got.received)
 			o.Version, o.State, o.At = one.version, one.state, one.at
-			p.outlet.emit(ctx, o)
+			p.outlet.emitPolled(ctx, o)
 		}
 	}
 }
