@@ -151,7 +151,7 @@ func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {
 	defer p.client.close()
 	out := newOutlet(sink, p.status, p.client)
 	metadata := &metadataReader{
-		origin: origin{store: p.config.Name, servers: p.config.servers}, client: p.client, mounts: newMountTable(p.client), looks: p.intake.looks,
+		origin: origin{store: p.config.Name, servers: p.config.servers}, client: p.client, mounts: newMountTable(p.client), rotations: newLooks(),
 	}
 	follow := &follower{
 		looks: p.intake.looks, metadata: metadata, outlet: out, status: p.status, polls: p.intake.polls, now: p.options.Now,

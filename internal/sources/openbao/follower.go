@@ -12,8 +12,7 @@ import (
 
 const (
 	maxLooks = 4096 // paths that wait, each of a few hundred bytes, and at most a few thousand
-	// maxSpare is how many paths may wait when one in an unknown mount is put off, because many lines may be about mounts that the token may not see,
-	// or when a rotation is expected, which the polls find, too.
+	// maxSpare is how many paths may wait when one in an unknown mount is put off: many lines may be about mounts that the token may not see.
 	maxSpare = maxLooks / 4
 	maxTries = 20 // while the store answers, which takes about six minutes
 )
@@ -32,12 +31,9 @@ func newLook(e entry) look {
 	return look{entry: e, backoff: wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: math.MaxInt, Cap: 30 * time.Second}}
 }
 
-type requestPath struct {
-	namespace, path string
-	isRotation      bool
-}
+type requestPath struct{ namespace, path string }
 
-func (l *look) path() requestPath { return requestPath{l.entry.namespace, l.entry.path, l.isRotation} }
+func (l *look) path() requestPath { return requestPath{l.entry.namespace, l.entry.path} }
 
 // looks is the bounded set of the paths that wait to be looked at. It is safe for concurrent use.
 type looks struct {
@@ -114,27 +110,31 @@ type follower struct {
 	now      func() time.Time
 }
 
-// run looks until ctx is done, and then once more at the paths that still wait: their lines were accepted, and that of a write in KV v1 is all that
+// run looks until ctx is done, and then once more at the paths of lines that still wait: they were accepted, and that of a write in KV v1 is all that
 // shows it.
 func (f *follower) run(ctx context.Context) {
+	rotations := f.metadata.rotations
 	for ctx.Err() == nil {
+		now := f.now()
 		select {
 		case <-ctx.Done():
 		case <-f.looks.added:
-		case <-time.After(f.looks.untilDue(f.now())):
+		case <-rotations.added:
+		case <-time.After(min(f.looks.untilDue(now), rotations.untilDue(now))):
 		}
-		f.lookAtDue(ctx, f.now())
+		f.lookAtDue(ctx, f.looks, f.now())
+		f.lookAtDue(ctx, rotations, f.now())
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
-	f.lookAtDue(last, f.now().Add(time.Minute)) // No line is put off for longer.
+	f.lookAtDue(last, f.looks, f.now().Add(time.Minute)) // No line is put off for longer.
 }
 
 // lookAtDue looks at the paths that are due at a time, a few at once.
-func (f *follower) lookAtDue(ctx context.Context, at time.Time) {
-	due := f.looks.take(at)
+func (f *follower) lookAtDue(ctx context.Context, from *looks, at time.Time) {
+	due := from.take(at)
 	inParallel(len(due), func(i int) {
-		if done := f.look(ctx, &due[i]); !done && !f.looks.put(due[i]) {
+		if done := f.look(ctx, &due[i]); !done && !from.put(due[i]) {
 			f.polls.wake()
 		}
 	})

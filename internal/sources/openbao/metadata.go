@@ -51,11 +51,11 @@ type staticRole struct {
 }
 
 type metadataReader struct {
-	origin  origin
-	client  *client
-	mounts  *mountTable
-	looks   *looks
-	horizon time.Duration // how far ahead rotations are expected: longer than until the next poll; zero if nothing is polled
+	origin    origin
+	client    *client
+	mounts    *mountTable
+	rotations *looks        // at static roles, each when it is to be rotated
+	horizon   time.Duration // how far ahead rotations are expected: longer than until the next poll; zero if nothing is polled
 }
 
 // readIn reads a secret of a mount. A secret that does not exist is Gone.
@@ -126,10 +126,10 @@ func (r *metadataReader) expectRotation(namespace, request string, role staticRo
 	last, period := time.Time(role.LastRotation), time.Duration(min(role.Period, maxPeriod))*time.Second
 	at := last.Add(period) // by the store's clock
 	until := at.Sub(now.Add(r.client.skew()))
-	if last.IsZero() || period == 0 || until <= 0 || until > r.horizon || r.looks.len() >= maxSpare {
+	if last.IsZero() || period == 0 || until <= 0 || until > r.horizon {
 		return
 	}
-	r.looks.put(look{
+	r.rotations.put(look{
 		// The change of a line may be a little older than the line. This one is not.
 		entry:      entry{namespace: namespace, path: request, at: at.Add(maxLineDelay), received: now},
 		isRotation: true,

@@ -3,6 +3,7 @@ package openbao
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -52,6 +53,9 @@ func TestAStaticRoleIsReadSoonAfterItsRotation(t *testing.T) {
 				return http.StatusOK, roleAnswer(last(), `,"rotation_period":120`)
 			})
 			inBubble(t, pollRoles, store, nil, func(t *testing.T, r *rig) {
+				for i := range maxLooks { // Audit lines take no room from rotations.
+					r.feed.pipelines[0].intake.looks.put(look{entry: entry{path: strconv.Itoa(i)}, due: time.Now().Add(time.Hour)})
+				}
 				after(rotated*(period+late) + 10*time.Second)
 				found := map[time.Duration]time.Duration{} // how long after each rotation it was read
 				for len(r.sink) > 0 {
@@ -111,16 +115,24 @@ func TestAStaticRoleThatIsNotReadMoreOften(t *testing.T) {
 	}
 }
 
+func TestARotationThatIsExpectedIsNotReadAtTheEnd(t *testing.T) {
+	store, reads := roleStore(func() (int, string) { return http.StatusOK, roleAnswer(time.Now(), `,"rotation_period":30`) })
+	inBubble(t, pollRoles, store, nil, func(*testing.T, *rig) { after(time.Second) })
+	if got := reads(); got != 1 {
+		t.Errorf("the role was read %d times, want once", got)
+	}
+}
+
 // A store with a different clock reports its rotations by that clock.
 func TestRotationsAreExpectedByTheClockOfTheStore(t *testing.T) {
 	began := time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)
-	r := &metadataReader{client: &client{now: func() time.Time { return began }}, looks: newLooks(), horizon: 2 * time.Hour}
+	r := &metadataReader{client: &client{now: func() time.Time { return began }}, rotations: newLooks(), horizon: 2 * time.Hour}
 	r.client.ahead.Store(int64(10 * time.Minute))
 	r.expectRotation(events.RootNamespace, "database/rotate-role/shop", staticRole{LastRotation: instant(began.Add(10 * time.Minute)), Period: 3600})
-	if early := r.looks.take(began.Add(time.Hour)); len(early) > 0 {
+	if early := r.rotations.take(began.Add(time.Hour)); len(early) > 0 {
 		t.Errorf("%+v is read too early", early)
 	}
-	if due := r.looks.take(began.Add(time.Hour + rotationDelay*5/4)); len(due) != 1 {
+	if due := r.rotations.take(began.Add(time.Hour + rotationDelay*5/4)); len(due) != 1 {
 		t.Errorf("%+v are read a little more than an hour later, want the role", due)
 	}
 }
