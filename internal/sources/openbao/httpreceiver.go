@@ -91,16 +91,23 @@ func (r *httpReceiver) handler() http.Handler {
 // receive answers a request. It waits only for the body. The answer to an audit device does not reveal how its line was handled, unless too many
 // bodies are being read: the store must not fail because of the watcher.
 func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to *intake) {
-	ctx := request.Context()
-	if to == nil || !r.bearers.allow(request, to.store) {
+	ctx, store := request.Context(), ""
+	if to != nil {
+		store = to.store
+	}
+	if !r.bearers.allow(request, store) {
 		if to != nil {
-			to.metrics.countLine(ctx, to.store, refused)
+			to.metrics.countLine(ctx, store, refused)
 		}
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		http.Error(w, "no token of such a store: want /v1/audit/<store>", http.StatusUnauthorized)
+		http.Error(w, "unauthorized", http.StatusUnauthorized)
 		return
 	}
 	w.Header().Del("Connection")
+	if to == nil {
+		http.Error(w, "no such store: want /v1/audit/<store>", http.StatusNotFound)
+		return
+	}
 	select {
 	case to.bodies <- struct{}{}:
 		defer func() { <-to.bodies }()
@@ -167,14 +174,14 @@ func (b *bearers) has(store string) bool {
 	return slices.ContainsFunc(*b.current(context.Background()), func(one bearer) bool { return one.store == store })
 }
 
-// allow reports whether the request has a token of the store. Its duration reveals nothing about the tokens.
+// allow reports whether the request has a token of the store, or of any store if the name is empty. Its duration reveals nothing about the tokens.
 func (b *bearers) allow(r *http.Request, store string) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	sent := sha256.Sum256([]byte(strings.TrimSpace(token)))
 	found := 0
 	for _, one := range *b.current(r.Context()) {
 		same := subtle.ConstantTimeCompare(sent[:], one.hash[:])
-		if one.store == store {
+		if store == "" || one.store == store {
 			found |= same
 		}
 	}

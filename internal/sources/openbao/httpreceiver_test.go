@@ -73,7 +73,7 @@ func TestTheAuditReceiverAnswers(t *testing.T) {
 		{name: "with a part of the token", path: "/v1/audit/main", authorization: "Bearer " + goodToken[1:], body: one, want: 401, counts: map[verdict]int64{refused: 1}},
 		{name: "with an empty token", path: "/v1/audit/main", authorization: "Bearer ", body: one, want: 401, counts: map[verdict]int64{refused: 1}},
 		{name: "by another scheme", path: "/v1/audit/main", authorization: "Basic " + goodToken, body: one, want: 401, counts: map[verdict]int64{refused: 1}},
-		{name: "of a store that is not there", path: "/v1/audit/other", authorization: "Bearer " + goodToken, body: one, want: 401},
+		{name: "of a store that is not there", path: "/v1/audit/other", authorization: "Bearer " + goodToken, body: one, want: 404},
 		{
 			name: "a write that is too long", path: "/v1/audit/main", authorization: "Bearer " + goodToken, want: 204,
 			body:   bytes.Join([][]byte{append(bytes.Clone(one), long...), lines["response update secret/data/shop/db"]}, []byte("\n")),
