@@ -130,15 +130,16 @@ func (d *debounce) retry(p *pending, delay time.Duration) {
 	d.orders.review(p.key)
 }
 
-// schedule has a workload wait for a time. Of several that are due at the same time, the one that has waited longest is first.
+// byDue orders workloads that wait for a time. Of several that are due at the same time, the one that has waited longest is first.
+func byDue(a, b *pending) int { return cmp.Or(a.due.Compare(b.due), a.first.Compare(b.first)) }
+
+// schedule has a workload wait for a time.
 func (d *debounce) schedule(p *pending, due time.Time) {
 	d.unschedule(p)
 	p.due = due
 	d.byKey[p.key] = p
 	d.due.Remove(p)
-	i, _ := slices.BinarySearchFunc(d.order, p, func(other, _ *pending) int {
-		return cmp.Or(other.due.Compare(due), other.first.Compare(p.first), -1)
-	})
+	i, _ := slices.BinarySearchFunc(d.order, p, func(other, _ *pending) int { return cmp.Or(byDue(other, p), -1) })
 	d.order = slices.Insert(d.order, i, p)
 }
 
@@ -166,7 +167,8 @@ func (d *debounce) pop(may, hasSlot func(namespace string) bool) *pending {
 	}
 	for now := d.now(); len(d.order) > 0 && !d.order[0].due.After(now); {
 		p := d.order[0]
-		d.unschedule(p)
+		d.order[0], d.order = nil, d.order[1:] // Nothing is shifted: thousands may be due at once.
+		p.due = time.Time{}
 		d.unhold(p)
 		d.due.Push(p)
 	}

@@ -166,9 +166,14 @@ func (d *debounce) releaseAll() {
 	now := d.now()
 	for _, p := range d.byKey {
 		if p.held != plan.None && !rests(p.held) {
-			d.release(p, now)
+			d.unhold(p)
+			if p.due.IsZero() {
+				d.order = append(d.order, p)
+			}
+			p.due = now
 		}
 	}
+	slices.SortStableFunc(d.order, byDue)
 }
 
 // wake makes a workload that has changed due if it rests, waits for its pods, or was rewritten since its patch was refused.
