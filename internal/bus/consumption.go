@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -32,6 +33,7 @@ type consumption struct {
 	opts       ConsumeOptions
 	ofOutcomes bool // set for a call of ConsumeOutcomes
 	heartbeat  *heartbeat
+	buries     atomic.Int64 // when a dead letter may be published, in nanoseconds since 1970: later, after one that failed
 }
 
 func (b *Bus) newConsumption(stream jetstream.Stream, opts ConsumeOptions) (*consumption, error) {

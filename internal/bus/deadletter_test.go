@@ -1,9 +1,13 @@
 package bus
 
 import (
-	"github.com/keyturn/keyturn/internal/events"
+	"errors"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestADeadLetterHasTheMessageWithoutTheHeadersOfAServer(t *testing.T) {
@@ -57,4 +61,26 @@ func TestAnEventThatCannotBeReadIsDeadLetteredOnce(t *testing.T) {
 	if err != nil || len(letters) != 2 || letters[0].Subject != at.Subject() || letters[0].Seq >= letters[1].Seq {
 		t.Errorf("the dead letters are %+v (%v), want one of each event", letters, err)
 	}
+}
+
+// The events that can be read wait for each attempt.
+func TestAfterADeadLetterThatFailedNoneIsPublishedForAWhile(t *testing.T) {
+	s := sharedServer(t)
+	b, now := s.bus(), testTime
+	b.now = func() time.Time { return now }
+	c, err := b.newConsumption(b.changes, ConsumeOptions{Durable: "actuator"})
+	must(t, err)
+	d := &Delivery{consumption: c, subject: "keyturn.v1.prod-eu.secret.shop.db", Seq: 1, StoredAt: testTime}
+	bury := func() bool {
+		return d.isBuried(t.Context(), &events.RejectError{Reason: events.ReasonMalformed, Err: errors.New("no event")})
+	}
+	must(t, s.jetstream().DeleteStream(t.Context(), events.StreamDeadLetters))
+	if bury() {
+		t.Error("it is published without a stream")
+	}
+	s.declare()
+	if bury() {
+		t.Error("it is published at once")
+	}
+	testkit.Eventually(t, "it is published", func() bool { now = now.Add(deadLetterPause); return bury() })
 }

@@ -15,8 +15,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// deadLetterTimeout bounds the publication of a dead letter.
-const deadLetterTimeout = 5 * time.Second
+// deadLetterTimeout bounds the publication of a dead letter. deadLetterPause is how long after one that failed none is published, because the events
+// that can be read wait for it meanwhile.
+const deadLetterTimeout, deadLetterPause = 5 * time.Second, 30 * time.Second
 
 // Delivery is one delivery of an event to a handler. It is in flight until the handler calls Done.
 type Delivery struct {
@@ -76,7 +77,8 @@ func (d *Delivery) StartProcess(ctx context.Context, tracer trace.Tracer, consum
 //	any other error   redelivered after a delay that grows with the number of deliveries
 //
 // Done may be called from any goroutine, even after Consume has returned. Only the first call counts. It waits for a dead letter, for 5 seconds at
-// most. If NATS does not receive the answer, the event is redelivered. For an event that has been superseded since, the call has no effect.
+// most, and publishes none for half a minute after one that failed. If NATS does not receive the answer, the event is redelivered. For an event that
+// has been superseded since, the call has no effect.
 func (d *Delivery) Done(ctx context.Context, err error) {
 	if !d.done.CompareAndSwap(false, true) || d.msg == nil {
 		return
@@ -116,10 +118,14 @@ func (d *Delivery) isBuried(ctx context.Context, reject *events.RejectError) boo
 	if d.consumption.opts.WithoutDeadLetters {
 		return true
 	}
+	if d.consumption.bus.now().UnixNano() < d.consumption.buries.Load() {
+		return false
+	}
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadLetterTimeout)
 	defer cancel()
 	err := d.consumption.bus.deadLetter(bounded, d, reject)
 	if err != nil {
+		d.consumption.buries.Store(d.consumption.bus.now().Add(deadLetterPause).UnixNano())
 		d.consumption.bus.logger.WarnContext(ctx, "dead letter not published, event will be redelivered", d.attrs("err", err)...)
 	}
 	return err == nil
