@@ -116,16 +116,18 @@ func (a *annotator) held(ctx context.Context) ([]string, error) {
 	var held []string
 	var missing []error
 	for _, kind := range kinds {
+		var names []string // A list that fails may have had some.
 		list := pager.New(kind.Objects(clients, a.namespace).List)
 		err := list.EachListItem(ctx, metav1.ListOptions{}, func(one runtime.Object) error {
 			found, err := meta.Accessor(one)
 			if err == nil && events.HoldText(found.GetAnnotations()[events.AnnotationHold]) != "" {
-				held = append(held, kind.Resource+"/"+found.GetName())
+				names = append(names, kind.Resource+"/"+found.GetName())
 			}
 			return err
 		})
 		switch {
 		case err == nil:
+			held = append(held, names...)
 		case apierrors.IsNotFound(err):
 			missing = append(missing, fmt.Errorf("%s, which the API server does not have", kind.Resource))
 		case apierrors.IsForbidden(err):

@@ -38,6 +38,14 @@ func TestAllWorkloadsOfTheNamespaceThatAreOnHoldAreFound(t *testing.T) {
 	dynamic := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{rollouts: "RolloutList"})
 	// If Argo Rollouts is not installed, few users may list its resources.
 	dynamic.PrependReactor("list", "rollouts", deny("rollouts"))
+	lists := 0 // of StatefulSets, of which the second page cannot be read: none of that kind may be released
+	typed.PrependReactor("list", "statefulsets", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		if lists++; lists > 1 {
+			return deny("statefulsets")(action)
+		}
+		one := appsv1.StatefulSet{ObjectMeta: deployment("shop", "first", "load test").ObjectMeta}
+		return true, &appsv1.StatefulSetList{ListMeta: metav1.ListMeta{Continue: "more"}, Items: []appsv1.StatefulSet{one}}, nil
+	})
 	p.access.typed, p.access.dynamic = typed, dynamic
 	cmd, _, err := root.Find([]string{"release"})
 	if err != nil {
