@@ -17,6 +17,7 @@ import (
 	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -77,11 +78,9 @@ func New(options Options) (*Actuator, error) {
 }
 
 // comeBack is called with a workload whose kind is served again. Nobody may have known it until then.
-func (a *Actuator) comeBack(key workload.Key) {
-	if w := a.inventory.Index.Get(key); w != nil {
-		a.state.met.Store(key, w.Version)
-		a.dirty.relink(key)
-	}
+func (a *Actuator) comeBack(w *workload.Workload) {
+	a.state.met.Store(w.Key(), plan.Base{Version: w.Version})
+	a.dirty.relink(w.Key())
 }
 
 // Ready returns nil once the actuator knows the workloads, so that it acts or can take over immediately. Otherwise the error says what is missing.

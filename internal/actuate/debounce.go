@@ -167,8 +167,7 @@ func (d *debounce) pop(may, hasSlot func(namespace string) bool) *pending {
 	}
 	for now := d.now(); len(d.order) > 0 && !d.order[0].due.After(now); {
 		p := d.order[0]
-		d.order[0], d.order = nil, d.order[1:] // Nothing is shifted: thousands may be due at once.
-		p.due = time.Time{}
+		p.due, d.order[0], d.order = time.Time{}, nil, d.order[1:] // Nothing is shifted: thousands may be due at once.
 		d.unhold(p)
 		d.due.Push(p)
 	}

@@ -166,8 +166,7 @@ func (d *debounce) releaseAll() {
 	now := d.now()
 	for _, p := range d.byKey {
 		if p.held != plan.None && !rests(p.held) {
-			d.unhold(p)
-			if p.due.IsZero() {
+			if d.unhold(p); p.due.IsZero() {
 				d.order = append(d.order, p)
 			}
 			p.due = now

@@ -22,8 +22,7 @@ type state struct {
 	base map[events.Source]plan.Base
 	// gapFrom is plan.Memory.GapFrom. It is set before this actuator leads.
 	gapFrom time.Time
-	// met has the workloads whose kinds are served again, with the resourceVersions that they had then.
-	met sync.Map
+	met     sync.Map // has a plan.Base of each workload whose kind is served again: the workload then
 	// complete is closed when the stream has been read for the first time.
 	complete chan struct{}
 	// unreadable has something when an event came that cannot be read.
@@ -81,8 +80,7 @@ func (s *state) baseOf(key workload.Key, source events.Source) *plan.Base {
 	}
 	base := s.base[source]
 	if met, returned := s.met.Load(key); returned && source.Kind != events.KindOpenBao {
-		version, _ := met.(string)
-		base = plan.Base{Version: version}
+		base, _ = met.(plan.Base)
 	}
 	return &base
 }

@@ -15,8 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// deadLetterTimeout bounds the publication of a dead letter. deadLetterPause is how long after one that failed none is published, because the events
-// that can be read wait for it meanwhile.
+// deadLetterTimeout bounds the publication of a dead letter, and deadLetterPause follows one that failed: all other events wait for each.
 const deadLetterTimeout, deadLetterPause = 5 * time.Second, 30 * time.Second
 
 // Delivery is one delivery of an event to a handler. It is in flight until the handler calls Done.
@@ -77,8 +76,7 @@ func (d *Delivery) StartProcess(ctx context.Context, tracer trace.Tracer, consum
 //	any other error   redelivered after a delay that grows with the number of deliveries
 //
 // Done may be called from any goroutine, even after Consume has returned. Only the first call counts. It waits for a dead letter, for 5 seconds at
-// most, and publishes none for half a minute after one that failed. If NATS does not receive the answer, the event is redelivered. For an event that
-// has been superseded since, the call has no effect.
+// most. If NATS does not receive the answer, the event is redelivered. For an event that has been superseded since, the call has no effect.
 func (d *Delivery) Done(ctx context.Context, err error) {
 	if !d.done.CompareAndSwap(false, true) || d.msg == nil {
 		return

@@ -1,6 +1,7 @@
 package forcesync
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -100,11 +101,8 @@ func (y *Syncer) follow(ctx context.Context, s *pendingSync, since time.Time) {
 	_, s.wait = y.Tracer.Start(s.context(ctx), "wait for sync",
 		trace.WithTimestamp(since), trace.WithAttributes(identityAttributes(identify(s.seen))...))
 	// One that the operator ignores cannot be told from one that it has not got to. If it takes much longer than the last, others need not wait.
-	took, slot := y.lastTook, min(max(slotFactor*y.lastTook, minSlotTime), maxSlotTime)
-	if took == 0 && !s.seen.Failed { // Another failure might not be seen.
-		slot = maxSlotTime
-	}
-	y.await(s, syncing, s.asked.Add(slot))
+	took := y.lastTook
+	y.await(s, syncing, s.asked.Add(min(max(slotFactor*cmp.Or(took, maxSlotTime), minSlotTime), maxSlotTime)))
 	y.review(ctx, s)
 	y.lastTook = took // What was synced before it was awaited does not tell.
 }

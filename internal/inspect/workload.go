@@ -107,7 +107,8 @@ func readNamed(ctx context.Context, options ExplainOptions, name, namespace stri
 	if !ok || !known || object == "" {
 		return nil, fmt.Errorf("workload %q: want <kind>/<name>, with a kind of %s", name, strings.Join(kinds.Names(), ", "))
 	}
-	obj, err := readObject(ctx, kind.Objects(options.Clients, namespace), object, false)
+	of := kind.Objects(options.Clients, namespace)
+	obj, err := readObject(ctx, object, false, of.Get, of.List)
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%w %s in namespace %s", errMissing, name, namespace)
 	}
@@ -121,27 +122,25 @@ func readNamed(ctx context.Context, options ExplainOptions, name, namespace stri
 	return w, nil
 }
 
-type objects interface {
-	Get(ctx context.Context, name string) (runtime.Object, error)
-	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
-}
-
-// readObject reads an object by its name. Unless getFirst is set, it lists the objects with that name first: the actuator in its pod has permission to
-// list workloads, but not to get them. Other users may only be allowed to get certain names.
-func readObject(ctx context.Context, of objects, name string, getFirst bool) (runtime.Object, error) {
+// readObject reads an object by its name. Unless getFirst is set, it lists the objects with that name first: the actuator in its pod has permission
+// to list workloads, but not to get them. Other users may only be allowed to get certain names.
+func readObject[List runtime.Object](
+	ctx context.Context, name string, getFirst bool,
+	get func(context.Context, string) (runtime.Object, error), list func(context.Context, metav1.ListOptions) (List, error),
+) (runtime.Object, error) {
 	if getFirst {
-		if object, err := of.Get(ctx, name); !apierrors.IsForbidden(err) {
+		if object, err := get(ctx, name); !apierrors.IsForbidden(err) {
 			return object, err
 		}
 	}
-	list, err := of.List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
+	all, err := list(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
 	if apierrors.IsForbidden(err) {
-		return of.Get(ctx, name)
+		return get(ctx, name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	found, err := meta.ExtractList(list)
+	found, err := meta.ExtractList(all)
 	if err != nil {
 		return nil, err
 	}
@@ -153,20 +152,13 @@ func readObject(ctx context.Context, of objects, name string, getFirst bool) (ru
 	return nil, &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound, Message: name + " is not listed"}}
 }
 
-type namespaces struct{ workload.Clients }
-
-func (n namespaces) Get(ctx context.Context, name string) (runtime.Object, error) {
-	return n.Typed.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-}
-
-func (n namespaces) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return n.Typed.CoreV1().Namespaces().List(ctx, options)
-}
-
 // readNamespace reads the annotations of a namespace. It returns false without permission to read them.
 func readNamespace(ctx context.Context, options ExplainOptions, name string) (workload.Namespace, bool, error) {
-	getFirst := len(options.Namespaces) > 0 // A Role cannot grant to list namespaces.
-	object, err := readObject(ctx, namespaces{options.Clients}, name, getFirst)
+	of := options.Clients.Typed.CoreV1().Namespaces()
+	get := func(ctx context.Context, name string) (runtime.Object, error) {
+		return of.Get(ctx, name, metav1.GetOptions{})
+	}
+	object, err := readObject(ctx, name, len(options.Namespaces) > 0, get, of.List) // A Role cannot grant to list namespaces.
 	switch {
 	case apierrors.IsForbidden(err):
 		return workload.Namespace{}, false, nil
@@ -175,9 +167,6 @@ func readNamespace(ctx context.Context, options ExplainOptions, name string) (wo
 	case err != nil:
 		return workload.Namespace{}, false, fmt.Errorf("reading namespace %s: %w", name, err)
 	}
-	namespace, err := meta.Accessor(object)
-	if err != nil {
-		return workload.Namespace{}, false, fmt.Errorf("reading namespace %s: %w", name, err)
-	}
+	namespace, _ := meta.Accessor(object) // Every object has metadata.
 	return workload.ReadNamespace(name, namespace.GetAnnotations()), true, nil
 }

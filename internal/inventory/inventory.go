@@ -30,7 +30,7 @@ type Options struct {
 	// Relinked is called after a workload may have come to want other sources. It must not block.
 	Relinked func(workload.Key)
 	// Returned is called with each workload of a kind that is served again. It must not block.
-	Returned func(workload.Key)
+	Returned func(*workload.Workload)
 	Log      *slog.Logger
 	Now      func() time.Time
 }

@@ -103,7 +103,7 @@ func TestWhatOwnsAWorkloadAndIsGoneHandsOverWhatHasChangedSince(t *testing.T) {
 	kinds, reading := targetsOf(t)
 	var relinked, returned []workload.Key
 	x := indexWith(reading, func(workload.Key) {}, func(key workload.Key) { relinked = append(relinked, key) })
-	x.options.Returned = func(key workload.Key) { returned = append(returned, key) }
+	x.options.Returned = func(w *workload.Workload) { returned = append(returned, w.Key()) }
 	gadget := ownerNamed(t, kinds, reading, "gadget", "web", "10", "Widget", "all")
 	widget := ownerNamed(t, kinds, reading, "widget", "all", "11", "", "")
 	x.Listed(gadget, "")

@@ -120,7 +120,7 @@ func (x *Index) Serve(place Place, since string) {
 	x.mark(place, true, since)
 	for _, w := range x.All() {
 		if place.has(w) {
-			x.options.Returned(w.Key())
+			x.options.Returned(w)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func TestATokenIsOfOneStore(t *testing.T) {
 				return
 			}
 			must(t, err)
-			if got := b.allow(&http.Request{Header: http.Header{"Authorization": {"Bearer " + goodToken}}}, test.store); got != test.want {
+			if got := b.allow(&http.Request{Header: http.Header{"Authorization": {"Bearer " + goodToken}}}, &intake{store: test.store}); got != test.want {
 				t.Errorf("allowed: %t, want %t", got, test.want)
 			}
 		})

@@ -113,17 +113,15 @@ type follower struct {
 // run looks until ctx is done, and then once more at the paths of lines that still wait: they were accepted, and that of a write in KV v1 is all that
 // shows it.
 func (f *follower) run(ctx context.Context) {
-	rotations := f.metadata.rotations
 	for ctx.Err() == nil {
-		now := f.now()
 		select {
 		case <-ctx.Done():
 		case <-f.looks.added:
-		case <-rotations.added:
-		case <-time.After(min(f.looks.untilDue(now), rotations.untilDue(now))):
+		case <-f.metadata.rotations.added:
+		case <-time.After(min(f.looks.untilDue(f.now()), f.metadata.rotations.untilDue(f.now()))):
 		}
 		f.lookAtDue(ctx, f.looks, f.now())
-		f.lookAtDue(ctx, rotations, f.now())
+		f.lookAtDue(ctx, f.metadata.rotations, f.now())
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()

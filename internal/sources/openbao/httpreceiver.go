@@ -91,13 +91,10 @@ func (r *httpReceiver) handler() http.Handler {
 // receive answers a request. It waits only for the body. The answer to an audit device does not reveal how its line was handled, unless too many
 // bodies are being read: the store must not fail because of the watcher.
 func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to *intake) {
-	ctx, store := request.Context(), ""
-	if to != nil {
-		store = to.store
-	}
-	if !r.bearers.allow(request, store) {
+	ctx := request.Context()
+	if !r.bearers.allow(request, to) {
 		if to != nil {
-			to.metrics.countLine(ctx, store, refused)
+			to.metrics.countLine(ctx, to.store, refused)
 		}
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, "unauthorized", http.StatusUnauthorized)
@@ -174,14 +171,14 @@ func (b *bearers) has(store string) bool {
 	return slices.ContainsFunc(*b.current(context.Background()), func(one bearer) bool { return one.store == store })
 }
 
-// allow reports whether the request has a token of the store, or of any store if the name is empty. Its duration reveals nothing about the tokens.
-func (b *bearers) allow(r *http.Request, store string) bool {
+// allow reports whether the request has a token of the store, or of any store if that is nil. Its duration reveals nothing about the tokens.
+func (b *bearers) allow(r *http.Request, to *intake) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	sent := sha256.Sum256([]byte(strings.TrimSpace(token)))
 	found := 0
 	for _, one := range *b.current(r.Context()) {
 		same := subtle.ConstantTimeCompare(sent[:], one.hash[:])
-		if store == "" || one.store == store {
+		if to == nil || one.store == to.store {
 			found |= same
 		}
 	}
