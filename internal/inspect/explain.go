@@ -76,7 +76,7 @@ func (r *report) explain(
 	if err != nil {
 		return err
 	}
-	if told, ok := w.KeepingStart(last); ok {
+	if told := w.KeepingStart(last); told != nil {
 		w = told
 	}
 	r.noteWaiting(w)

@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,11 +19,11 @@ type Index struct {
 
 	mu        sync.RWMutex
 	workloads map[workload.Key]*workload.Workload
-	bySource  map[events.Source]keySet
+	bySource  links[events.Source]
 	// runners maps a workload, which need not exist, to the workloads that run pods of its template, or whose controller it is.
-	runners map[workload.Key]map[workload.Key]struct{}
+	runners links[workload.Key]
 	// byPattern holds the workloads that name sources by a pattern, by namespace. Secrets in stores are in the namespace "".
-	byPattern map[string]map[workload.Key]struct{}
+	byPattern links[string]
 	// spaces counts the workloads of each namespace, and waves those with a wave other than 0.
 	spaces map[string]int
 	waves  map[string]int
@@ -34,9 +36,9 @@ func newIndex(options Options) *Index {
 	return &Index{
 		options:   options,
 		workloads: make(map[workload.Key]*workload.Workload),
-		bySource:  make(map[events.Source]keySet),
-		runners:   make(map[workload.Key]map[workload.Key]struct{}),
-		byPattern: make(map[string]map[workload.Key]struct{}),
+		bySource:  make(links[events.Source]),
+		runners:   make(links[workload.Key]),
+		byPattern: make(links[string]),
 		spaces:    make(map[string]int),
 		waves:     make(map[string]int),
 		unserved:  make(map[Place]time.Time),
@@ -59,11 +61,7 @@ func (x *Index) Get(key workload.Key) *workload.Workload {
 func (x *Index) All() []*workload.Workload {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	list := make([]*workload.Workload, 0, len(x.workloads))
-	for _, w := range x.workloads {
-		list = append(list, w)
-	}
-	return list
+	return slices.Collect(maps.Values(x.workloads))
 }
 
 // Count counts the workloads by kind.
@@ -115,46 +113,52 @@ func (x *Index) Listed(w *workload.Workload, since string) { x.observe(w, false,
 
 // observe records a state of a workload, which is the result of one write if exact. What differs from the known state was written at since or later.
 func (x *Index) observe(w *workload.Workload, exact bool, since string) {
-	x.mu.Lock()
-	earlier := x.workloads[w.Key()]
-	if earlier != nil && earlier.ID.UID == w.ID.UID && !events.Newer(w.Version, earlier.Version) {
-		x.mu.Unlock()
-		return
-	}
-	x.replace(earlier, w, exact, since)
+	x.update(w.Key(), exact, func(known *workload.Workload) (*workload.Workload, string) {
+		if known != nil && known.ID.UID == w.ID.UID && !events.Newer(w.Version, known.Version) {
+			return nil, ""
+		}
+		return w, since
+	})
 }
 
 // Answer records the state in the response to a patch, which sets the pod template if templated, unless the workload was deleted meanwhile.
 func (x *Index) Answer(w *workload.Workload, templated bool) {
-	x.mu.Lock()
-	earlier := x.workloads[w.Key()]
-	if earlier == nil || earlier.ID.UID != w.ID.UID || !events.Newer(w.Version, earlier.Version) {
-		x.mu.Unlock()
-		return
-	}
-	// The response may include what others have written since.
-	x.replace(earlier, w, templated, earlier.Version)
+	x.update(w.Key(), templated, func(known *workload.Workload) (*workload.Workload, string) {
+		if known == nil || known.ID.UID != w.ID.UID || !events.Newer(w.Version, known.Version) {
+			return nil, ""
+		}
+		return w, known.Version // The response may include what others have written since.
+	})
 }
 
 // Keep records the state that a workload would have after a patch for which there is no permission. What that would have written counts.
 func (x *Index) Keep(patched *workload.Workload) {
-	x.mu.Lock()
-	earlier := x.workloads[patched.Key()]
-	if earlier == nil || earlier.ID.UID != patched.ID.UID {
-		x.mu.Unlock()
-		return
-	}
-	x.replace(earlier, earlier.Keeping(patched), false, earlier.Version)
+	x.keep(patched.Key(), func(known *workload.Workload) *workload.Workload {
+		if known.ID.UID != patched.ID.UID {
+			return nil
+		}
+		return known.Keeping(patched)
+	})
 }
 
 // KeepStart handles the last outcome of a workload: a Job that was started counts as recorded, although the workload has no record of it.
 func (x *Index) KeepStart(last events.Outcome) {
-	x.keepWhat(workload.KeyOf(last.Workload), func(w *workload.Workload) (*workload.Workload, bool) { return w.KeepingStart(last) })
+	x.keep(workload.KeyOf(last.Workload), func(known *workload.Workload) *workload.Workload { return known.KeepingStart(last) })
 }
 
 // KeepStarts records what the Jobs of a workload were started for, according to the Jobs.
 func (x *Index) KeepStarts(key workload.Key, starts workload.Starts) {
-	x.keepWhat(key, func(w *workload.Workload) (*workload.Workload, bool) { return w.KeepingStarts(starts) })
+	x.keep(key, func(known *workload.Workload) *workload.Workload { return known.KeepingStarts(starts) })
+}
+
+// keep replaces the known state of a workload by one that keeps more, unless that is nil.
+func (x *Index) keep(key workload.Key, keeping func(known *workload.Workload) *workload.Workload) {
+	x.update(key, false, func(known *workload.Workload) (*workload.Workload, string) {
+		if known == nil {
+			return nil, ""
+		}
+		return keeping(known), known.Version
+	})
 }
 
 // Uncount removes from the count of a workload a roll that did not happen. Stripped is the state that still counts it, before the correction: the
@@ -167,17 +171,6 @@ func (x *Index) Uncount(stripped, before *workload.Workload) {
 	}
 }
 
-func (x *Index) keepWhat(key workload.Key, keeping func(*workload.Workload) (*workload.Workload, bool)) {
-	x.mu.Lock()
-	if earlier := x.workloads[key]; earlier != nil {
-		if keeping, ok := keeping(earlier); ok {
-			x.replace(earlier, keeping, false, earlier.Version)
-			return
-		}
-	}
-	x.mu.Unlock()
-}
-
 // changedIn has all workloads of a namespace reviewed.
 func (x *Index) changedIn(namespace string) {
 	for _, w := range x.All() {
@@ -187,16 +180,24 @@ func (x *Index) changedIn(namespace string) {
 	}
 }
 
-// replace makes w the state of a workload, and unlocks.
-func (x *Index) replace(earlier, w *workload.Workload, exact bool, since string) {
+// update replaces the known state of a workload, which is nil if there is none, by the one that next returns, unless that is nil. The new state is the
+// result of one write if exact. What differs from the known one was written at the resourceVersion that next returns, or later.
+func (x *Index) update(key workload.Key, exact bool, next func(known *workload.Workload) (w *workload.Workload, since string)) {
+	x.mu.Lock()
+	earlier := x.workloads[key]
+	w, since := next(earlier)
+	if w == nil {
+		x.mu.Unlock()
+		return
+	}
 	x.remove(earlier)
 	w = x.joined(x.settled(w)).After(earlier, exact)
 	relinks := w.LinkAfter(earlier, since)
 	x.add(w)
 	x.mu.Unlock()
-	x.options.Changed(w.Key())
+	x.options.Changed(key)
 	if relinks {
-		x.options.Relinked(w.Key())
+		x.options.Relinked(key)
 	}
 	x.rejoin(earlier, w, since)
 }

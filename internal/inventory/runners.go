@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,7 +15,7 @@ func (x *Index) joined(w *workload.Workload) *workload.Workload {
 		return w
 	}
 	runners := make([]*workload.Workload, 0, len(keys))
-	for key := range keys {
+	for _, key := range keys {
 		if runner := x.workloads[key]; runner.Runs == w.Key() {
 			runners = append(runners, runner)
 		}
@@ -47,28 +46,26 @@ func (x *Index) rejoin(earlier, w *workload.Workload, since string) {
 // Call it without the lock.
 func (x *Index) settleOwned(key workload.Key, since string) {
 	x.mu.RLock()
-	owned := slices.Collect(maps.Keys(x.runners[key]))
+	owned := slices.Clone(x.runners[key])
 	x.mu.RUnlock()
 	for _, key := range owned {
-		x.mu.Lock()
-		w := x.workloads[key]
-		if w == nil || x.settled(w).Runs == w.Runs {
-			x.mu.Unlock()
-			continue
-		}
-		x.replace(w, w, false, since) // It unlocks.
+		x.update(key, false, func(w *workload.Workload) (*workload.Workload, string) {
+			if w == nil || x.settled(w).Runs == w.Runs {
+				return nil, ""
+			}
+			return w, since
+		})
 	}
 }
 
 // joinAnew updates a workload with the state of those that run its pods, or with its own if none does any more.
 func (x *Index) joinAnew(key workload.Key, since string) {
-	x.mu.Lock()
-	w := x.workloads[key]
-	if _, run := x.runners[key]; w == nil || !run && !w.IsRun() {
-		x.mu.Unlock()
-		return
-	}
-	x.replace(w, w, false, since) // It unlocks.
+	x.update(key, false, func(w *workload.Workload) (*workload.Workload, string) {
+		if w == nil || len(x.runners[key]) == 0 && !w.IsRun() {
+			return nil, ""
+		}
+		return w, since
+	})
 }
 
 // settled returns a workload as it is rolled: through its controller, or by itself while the controller does not exist or its kind is not served. If

@@ -131,12 +131,12 @@ func (x *Index) mark(place Place, served bool, since string) {
 		if !place.has(w) {
 			continue
 		}
-		x.mu.Lock()
-		if w = x.workloads[w.Key()]; w == nil || w.Unserved != served {
-			x.mu.Unlock()
-			continue
-		}
-		x.replace(w, w.Serving(served), false, since) // It unlocks.
+		x.update(w.Key(), false, func(known *workload.Workload) (*workload.Workload, string) {
+			if known == nil || known.Unserved != served {
+				return nil, ""
+			}
+			return known.Serving(served), since
+		})
 	}
 }
 

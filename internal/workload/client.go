@@ -48,29 +48,38 @@ type typedClient[Object, List runtime.Object] interface {
 	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (Object, error)
 }
 
-type typedObjects[Object, List runtime.Object] struct {
+// apiObject is a pointer to an object of the API.
+type apiObject[T any] interface {
+	*T
+	runtime.Object
+	metav1.Object
+}
+
+// typedObjects are Objects that use a client of client-go.
+type typedObjects[Object apiObject[T], List runtime.Object, T any] struct {
 	client typedClient[Object, List]
+	// unrecorded is Clients.Unrecorded, for kinds that start Jobs.
+	unrecorded bool
 }
 
-// typed returns Objects that use a client of client-go.
-func typed[Object, List runtime.Object](client typedClient[Object, List]) Objects {
-	return typedObjects[Object, List]{client: client}
+func typed[Object apiObject[T], List runtime.Object, T any](client typedClient[Object, List]) typedObjects[Object, List, T] {
+	return typedObjects[Object, List, T]{client: client}
 }
 
-func (o typedObjects[Object, List]) Get(ctx context.Context, name string) (runtime.Object, error) {
+func (o typedObjects[Object, List, T]) Get(ctx context.Context, name string) (runtime.Object, error) {
 	return o.client.Get(ctx, name, metav1.GetOptions{})
 }
 
-func (o typedObjects[Object, List]) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (o typedObjects[Object, List, T]) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	return o.client.List(ctx, options)
 }
 
-func (o typedObjects[Object, List]) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (o typedObjects[Object, List, T]) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	return o.client.Watch(ctx, options)
 }
 
-func (o typedObjects[Object, List]) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
-	return o.client.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager})
+func (o typedObjects[Object, List, T]) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
+	return o.send(ctx, name, p)
 }
 
 // customClient gives the client of a custom resource the methods of typedClient. Its own Get also takes subresources.

@@ -39,12 +39,9 @@ func StartedCronJob() Kind {
 	k := cronJobs
 	k.strategy = starting
 	k.client = func(c Clients, namespace string) Objects {
-		batch := c.Typed.BatchV1()
-		return startedCronJobs{
-			cronJobs.client(c, namespace),
-			patches[batchv1.CronJob, *batchv1.CronJob]{batch.CronJobs(namespace), c.Unrecorded},
-			batch.Jobs(namespace),
-		}
+		objects := typed(c.Typed.BatchV1().CronJobs(namespace))
+		objects.unrecorded = c.Unrecorded
+		return startedCronJobs{objects, c.Typed.BatchV1().Jobs(namespace)}
 	}
 	k.read = func(obj runtime.Object) (parts, bool) {
 		p, ok := cronJobs.read(obj)
@@ -60,18 +57,17 @@ func StartedCronJob() Kind {
 
 // startedCronJobs starts a Job of a CronJob when that is rolled.
 type startedCronJobs struct {
-	Objects
-	cronJobs patches[batchv1.CronJob, *batchv1.CronJob]
-	jobs     clientbatchv1.JobInterface
+	typedObjects[*batchv1.CronJob, *batchv1.CronJobList, batchv1.CronJob]
+	jobs clientbatchv1.JobInterface
 }
 
 // Patch starts the Job before it writes the record. If the patch is sent again because its result is unknown, the Job already exists.
 func (o startedCronJobs) Patch(ctx context.Context, name string, p Patch) (runtime.Object, error) {
 	if p.Revision == "" {
-		return o.cronJobs.send(ctx, name, p)
+		return o.send(ctx, name, p)
 	}
 	// Use a dry run first, so that no Job is started for a patch that would not be applied.
-	cronJob, err := o.cronJobs.send(ctx, name, p, metav1.DryRunAll)
+	cronJob, err := o.send(ctx, name, p, metav1.DryRunAll)
 	unrecorded := errors.Is(err, ErrUnrecorded)
 	switch {
 	case err != nil && !unrecorded:
@@ -101,7 +97,7 @@ func (o startedCronJobs) Patch(ctx context.Context, name string, p Patch) (runti
 // one is deleted by then. A patch that is still refused counts like missing permission: the error wraps ErrUnrecorded.
 func (o startedCronJobs) record(ctx context.Context, name string, p Patch, tried *batchv1.CronJob) (runtime.Object, error) {
 	for delays := kube.PatchBackoff(); ; {
-		cronJob, err := o.cronJobs.send(ctx, name, p)
+		cronJob, err := o.send(ctx, name, p)
 		if err == nil || kube.HasChanged(err) || apierrors.IsNotFound(err) {
 			return cronJob, err
 		}
@@ -119,7 +115,7 @@ func (o startedCronJobs) record(ctx context.Context, name string, p Patch, tried
 func (o startedCronJobs) start(ctx context.Context, job *batchv1.Job, cronJob *batchv1.CronJob) error {
 	_, err := o.jobs.Create(ctx, job, metav1.CreateOptions{FieldManager: FieldManager})
 	switch {
-	case o.cronJobs.unrecorded && kube.IsMissingRight(err, "create"):
+	case o.unrecorded && kube.IsMissingRight(err, "create"):
 		return fmt.Errorf("%w: %w", ErrUnstarted, err)
 	case !apierrors.IsAlreadyExists(err):
 		return wrapJob("creating", job.Name, err)

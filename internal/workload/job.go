@@ -18,7 +18,9 @@ var jobs = Kind{
 	Example: &batchv1.Job{},
 	client: func(c Clients, namespace string) Objects {
 		client := c.Typed.BatchV1().Jobs(namespace)
-		return recreatedJobs{typed(client), patches[batchv1.Job, *batchv1.Job]{client, c.Unrecorded}, client}
+		objects := typed(client)
+		objects.unrecorded = c.Unrecorded
+		return recreatedJobs{objects, client}
 	},
 	read: reader(func(job *batchv1.Job) parts {
 		p := parts{

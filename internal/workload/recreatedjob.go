@@ -20,9 +20,8 @@ const goneInterval = 100 * time.Millisecond
 // recreatedJobs recreates a Job under the same name. A shadow, a suspended Job, keeps the manifest from before the old Job is deleted until the new
 // one exists, so that nothing is lost if the actuator is killed.
 type recreatedJobs struct {
-	Objects
-	patches patches[batchv1.Job, *batchv1.Job]
-	jobs    clientbatchv1.JobInterface
+	typedObjects[*batchv1.Job, *batchv1.JobList, batchv1.Job]
+	jobs clientbatchv1.JobInterface
 }
 
 // Patch recreates a Job, or only writes its record.
@@ -31,10 +30,10 @@ func (o recreatedJobs) Patch(ctx context.Context, name string, p Patch) (runtime
 	case p.restores != "":
 		return o.restore(ctx, name, p.restores, p.abandons)
 	case p.Revision == "":
-		return o.patches.send(ctx, name, p)
+		return o.send(ctx, name, p)
 	}
 	// The result of a dry run is the manifest, if the Job is still as the patch expects. So the new Job has the record without another patch.
-	job, err := o.patches.send(ctx, name, p, metav1.DryRunAll)
+	job, err := o.send(ctx, name, p, metav1.DryRunAll)
 	switch {
 	case err != nil && !errors.Is(err, ErrUnrecorded):
 		return nil, err
@@ -70,29 +69,17 @@ func (o recreatedJobs) keep(ctx context.Context, shadow *batchv1.Job) (*batchv1.
 	other := shadow.DeepCopy()
 	job, _, _ := recreatedBy(&shadow.ObjectMeta)
 	other.Name = otherShadowName(job)
-	kept, err = o.jobs.Create(ctx, other, metav1.CreateOptions{FieldManager: FieldManager})
-	if apierrors.IsAlreadyExists(err) {
-		kept, err = o.replace(ctx, other)
+	if left, err := o.earlier(ctx, other); err == nil {
+		if err := o.remove(ctx, left.Name, left.UID); err != nil {
+			return nil, err
+		}
+	} else if !apierrors.IsNotFound(err) {
+		return nil, err
 	}
-	if err != nil {
+	if kept, err = o.jobs.Create(ctx, other, metav1.CreateOptions{FieldManager: FieldManager}); err != nil {
 		return nil, wrapJob("creating", other.Name, err)
 	}
-	if err := o.remove(ctx, earlier.Name, earlier.UID); err != nil {
-		return nil, err
-	}
-	return kept, nil
-}
-
-// replace replaces a shadow of an earlier attempt by the given one. Another shadow of the Job must exist.
-func (o recreatedJobs) replace(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
-	earlier, err := o.earlier(ctx, shadow)
-	if err != nil {
-		return nil, err
-	}
-	if err := o.remove(ctx, earlier.Name, earlier.UID); err != nil {
-		return nil, err
-	}
-	return o.jobs.Create(ctx, shadow, metav1.CreateOptions{FieldManager: FieldManager})
+	return kept, o.remove(ctx, earlier.Name, earlier.UID)
 }
 
 // earlier returns the shadow of an earlier attempt that has the name of the given shadow.

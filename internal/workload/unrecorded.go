@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -11,7 +12,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
@@ -20,31 +20,14 @@ import (
 // This file is about Clients.Unrecorded. Reloader's own Role allows to create Jobs, but not to patch Jobs and CronJobs. So a patch is only computed,
 // and its record is kept in memory, on the Jobs that a CronJob has started, and in the outcomes on the stream.
 
-// apiObject is a pointer to an object of the API.
-type apiObject[T any] interface {
-	*T
-	runtime.Object
-	metav1.Object
-}
-
-// patches patches the objects of one kind in one namespace.
-type patches[T any, Object apiObject[T]] struct {
-	client interface {
-		Get(ctx context.Context, name string, options metav1.GetOptions) (Object, error)
-		Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresource ...string) (Object, error)
-	}
-	// unrecorded is Clients.Unrecorded.
-	unrecorded bool
-}
-
 // send sends a patch, which has no effect if dryRun is metav1.DryRunAll. If unrecorded is set and permission is missing, it returns the object that
 // the patch would have made, and ErrUnrecorded.
-func (s patches[T, Object]) send(ctx context.Context, name string, p Patch, dryRun ...string) (Object, error) {
-	obj, refused := s.client.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager, DryRun: dryRun})
-	if !s.unrecorded || !kube.IsMissingRight(refused, "patch") {
+func (o typedObjects[Object, List, T]) send(ctx context.Context, name string, p Patch, dryRun ...string) (Object, error) {
+	obj, refused := o.client.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager, DryRun: dryRun})
+	if !o.unrecorded || !kube.IsMissingRight(refused, "patch") {
 		return obj, refused
 	}
-	obj, err := s.client.Get(ctx, name, metav1.GetOptions{})
+	obj, err := o.client.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("reading what may not be patched: %w", err)
 	}
@@ -59,12 +42,9 @@ func (s patches[T, Object]) send(ctx context.Context, name string, p Patch, dryR
 // apply applies the patch to obj as the API server would, and writes the result into after, which must be empty.
 func (p Patch) apply(obj, after runtime.Object) error {
 	before, err := json.Marshal(obj)
-	if err != nil {
-		return fmt.Errorf("encoding what may not be patched: %w", err)
-	}
-	operations, err := jsonpatch.DecodePatch(p.Body)
-	if err != nil {
-		return fmt.Errorf("decoding a patch: %w", err)
+	operations, invalid := jsonpatch.DecodePatch(p.Body)
+	if err := errors.Join(err, invalid); err != nil {
+		return fmt.Errorf("reading what may not be patched: %w", err)
 	}
 	made, err := operations.Apply(before)
 	if err != nil {
@@ -103,12 +83,12 @@ func (w *Workload) Keeping(patched *Workload) *Workload {
 	return w.keep(r)
 }
 
-// KeepingStart returns the workload with the changes for which a Job of it was started, according to its last outcome. It returns false if its record
+// KeepingStart returns the workload with the changes for which a Job of it was started, according to its last outcome. It returns nil if its record
 // already has them, or if there are none.
-func (w *Workload) KeepingStart(last events.Outcome) (*Workload, bool) {
+func (w *Workload) KeepingStart(last events.Outcome) *Workload {
 	started := last.Verb == events.VerbStarted || last.Verb == events.VerbCompleted
 	if !w.starts || !started || last.Workload.UID != w.ID.UID || last.Revision == w.Revision {
-		return nil, false
+		return nil
 	}
 	return w.keepLater(record{Rolled: ChangesOf(last), Revision: last.Revision, rolledAt: last.StartedAt})
 }
@@ -118,17 +98,17 @@ func (w *Workload) NeedsStarts() bool {
 	return w.starts && !w.OptIn.Empty() && (!w.ours || w.stored.text(annotationRolled) == "")
 }
 
-// KeepingStarts returns the workload with the changes that its Jobs were started for, and false if its record already has them.
-func (w *Workload) KeepingStarts(s Starts) (*Workload, bool) {
+// KeepingStarts returns the workload with the changes that its Jobs were started for, or nil if its record already has them.
+func (w *Workload) KeepingStarts(s Starts) *Workload {
 	if !w.NeedsStarts() {
-		return nil, false
+		return nil
 	}
 	return w.keepLater(s.record)
 }
 
-// keepLater returns the workload with what is known of a roll, and false if the record already has these changes, or later ones. What it is still to
+// keepLater returns the workload with what is known of a roll, or nil if the record already has these changes, or later ones. What it is still to
 // be rolled for may be later.
-func (w *Workload) keepLater(r record) (*Workload, bool) {
+func (w *Workload) keepLater(r record) *Workload {
 	rolled, later := make(map[string]RolledFor, len(w.Rolled)+len(r.Rolled)), false
 	maps.Copy(rolled, w.Rolled)
 	for source, change := range r.Rolled {
@@ -137,10 +117,10 @@ func (w *Workload) keepLater(r record) (*Workload, bool) {
 		}
 	}
 	if !later {
-		return nil, false
+		return nil
 	}
 	r.Rolled, r.Last = rolled, Last{Revision: r.Revision, At: toSecond(r.rolledAt), Was: wasFine}
-	return w.keep(r), true
+	return w.keep(r)
 }
 
 func (w *Workload) keep(r record) *Workload {

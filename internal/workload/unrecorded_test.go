@@ -184,23 +184,23 @@ func TestWhatCannotBeRecordedIsKept(t *testing.T) {
 		Verb: events.VerbCompleted, Revision: "r", Workload: events.Workload{Kind: "cronjob", Namespace: "shop", Name: "report", UID: "u"},
 		Sources: []events.OutcomeSource{{Source: "secret/db", Fingerprint: fp("a"), ResourceVersion: "5", Event: "s/5"}},
 	}
-	told, ok := read(waitingCronJob()).KeepingStart(last)
-	if !ok || told.Revision != "r" || told.Rolled["secret/db"] != (RolledFor{Fingerprint: fp("a"), Version: "5", UID: "s"}) {
+	told := read(waitingCronJob()).KeepingStart(last)
+	if told == nil || told.Revision != "r" || told.Rolled["secret/db"] != (RolledFor{Fingerprint: fp("a"), Version: "5", UID: "s"}) {
 		t.Errorf("it does not keep what was started: %v", told)
 	}
-	if _, ok := read(withRecord("6")).KeepingStart(last); ok {
+	if read(withRecord("6")).KeepingStart(last) != nil {
 		t.Error("it says itself that it was rolled for a later change, and keeps something else")
 	}
 	owed := waitingCronJob()
 	owed.Annotations[annotationRolled] = `{"secret/db":"` + Owed(RolledFor{Fingerprint: fp("b"), UID: "s"}).String() + `"}`
-	if _, ok := read(owed).KeepingStart(last); ok {
+	if read(owed).KeepingStart(last) != nil {
 		t.Error("it is still to be rolled for a later change, and keeps what was started")
 	}
-	if _, ok := read(other).KeepingStart(last); ok {
+	if read(other).KeepingStart(last) != nil {
 		t.Error("another CronJob of the name keeps what was started")
 	}
 	last.Verb = events.VerbFailed
-	if _, ok := read(waitingCronJob()).KeepingStart(last); ok {
+	if read(waitingCronJob()).KeepingStart(last) != nil {
 		t.Error("it keeps what failed")
 	}
 }
