@@ -71,9 +71,8 @@ func (n *notes) correct(ctx context.Context, key workload.Key, c *correction) {
 func (n *notes) repeat(w *workload.Workload) {
 	key := w.Key()
 	for source, reverted := range w.Reverted {
-		change := workload.RolledFor{Version: reverted.Version, UID: reverted.UID}
-		count := w.Reverts(source, change)
-		if count == 0 || count > plan.RevertRetries || w.Rolled[source].SameChange(change) {
+		count := w.Reverts(source, reverted)
+		if count == 0 || count > plan.RevertRetries || w.Rolled[source].SameChange(reverted) {
 			continue
 		}
 		due := n.now().Add(n.options.RevertDelays[count-1])

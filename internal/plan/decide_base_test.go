@@ -12,11 +12,7 @@ import (
 func TestDecideRollsAWorkloadWithoutARecordForWhatIsNews(t *testing.T) {
 	nobodySaw := Memory{Base: &Base{}, GapFrom: written.Add(-time.Hour)}
 	owed := Memory{Base: wasThere.Base, GapFrom: wasThere.GapFrom, Owed: true}
-	reverted := func(count int) func(*workload.Workload) {
-		return func(w *workload.Workload) {
-			w.Reverted = map[string]workload.Reverted{"secret/db": {Count: count, Template: w.TemplateID(), Version: "100", UID: "uid"}}
-		}
-	}
+	reverted := func(count int) func(*workload.Workload) { return revertedAt("100", count) }
 	testDecide(t, []decideTest{
 		{name: "the leader has seen the change come", memory: cameLive, want: Changed, unnoted: true},
 		{name: "the leader has found the change, as after --roll-all was set", memory: wasThere, want: BeforeOptIn, records: "100"},

@@ -46,9 +46,7 @@ func TestDecideRollsForAContentThatCameAndWentUnlessItWasQuick(t *testing.T) {
 		{name: "it took long", state: recorded, memory: slow, want: Changed},
 		{
 			name: "it was quick, and a roll for what was there in between was reverted", memory: quick, want: Changed,
-			state: states(recorded, func(w *workload.Workload) {
-				w.Reverted = map[string]workload.Reverted{"secret/db": {Count: 1, Template: w.TemplateID(), Version: "90", UID: "uid"}}
-			}),
+			state: states(recorded, revertedAt("90", 1)),
 		},
 		{
 			name: "its pods are of a later template", state: states(recorded, func(w *workload.Workload) { w.TemplateVersion = "101" }),

@@ -129,11 +129,7 @@ func TestTheDeletionOfASourceRollsWhoCanStartWithoutIt(t *testing.T) {
 	store := workload.Reference{Kind: events.KindOpenBao, Name: "secret/db", Optional: true}
 	deleted := func(c *events.Change) { c.Verb, c.Time = events.VerbDeleted, written.Add(time.Hour) }
 	rolledFor := workload.RolledFor{Fingerprint: fp("b"), Version: "100", UID: "uid"}
-	reverted := func(count int) func(*workload.Workload) {
-		return func(w *workload.Workload) {
-			w.Reverted = map[string]workload.Reverted{"secret/db": {Count: count, Template: w.TemplateID(), Version: "100", UID: "uid"}}
-		}
-	}
+	reverted := func(count int) func(*workload.Workload) { return revertedAt("100", count) }
 	made := func(after time.Duration, pods int32) func(*workload.Workload) {
 		return func(w *workload.Workload) {
 			w.TemplateVersion, w.TemplateWritten = "90", written.Add(time.Hour+after)

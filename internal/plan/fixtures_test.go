@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -15,6 +16,13 @@ var (
 	db      = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
 	written = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 )
+
+// revertedAt returns what makes rolls for the change of db at a version have been undone so many times.
+func revertedAt(version string, count int) func(*workload.Workload) {
+	return func(w *workload.Workload) {
+		w.Reverted = map[string]workload.RolledFor{"secret/db": {Fingerprint: fmt.Sprintf("%d:%s", count, w.TemplateID()), Version: version, UID: "uid"}}
+	}
+}
 
 // fp returns a fingerprint that differs with the letter.
 func fp(letter string) string {

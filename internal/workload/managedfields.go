@@ -1,24 +1,14 @@
 package workload
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// isOwn, isOther and isAnyone select the field managers whose writes count.
-func isOwn(manager string) bool { return manager == FieldManager }
-
-func isOther(manager string) bool { return manager != FieldManager }
-
-func isAnyone(string) bool { return true }
-
-// newestWrite returns the time of the newest write to an object by the selected field managers, but not to a subresource. It is zero if not known.
-func newestWrite(meta *metav1.ObjectMeta, by func(manager string) bool) time.Time {
-	return newestOf(meta, func(entry *metav1.ManagedFieldsEntry) bool { return entry.Subresource == "" && by(entry.Manager) })
-}
 
 // newestTouch returns the time of the newest write to an object or a subresource, by anyone. It is zero if not known.
 func newestTouch(meta *metav1.ObjectMeta) time.Time {
@@ -37,29 +27,19 @@ func newestOf(meta *metav1.ObjectMeta, counts func(*metav1.ManagedFieldsEntry) b
 	return newest
 }
 
-// lastManager returns the field manager of the newest write by others to an object itself, or "". isLast says that the actuator wrote nothing since.
-func lastManager(meta *metav1.ObjectMeta) (manager string, isLast bool) {
-	var newest, own *metav1.ManagedFieldsEntry
+// readWrites reads who has written an object itself, and when.
+func (o *object) readWrites(meta *metav1.ObjectMeta) {
 	for i := range meta.ManagedFields {
-		entry := &meta.ManagedFields[i]
-		if entry.Subresource != "" || entry.Time == nil {
-			continue
-		}
-		if entry.Manager == FieldManager {
-			if own == nil || own.Time.Before(entry.Time) {
-				own = entry
-			}
-			continue
-		}
-		// The times are precise to a second. Of two writes in one second, the one listed later is the newer one.
-		if newest == nil || !entry.Time.Before(newest.Time) {
-			newest = entry
+		switch entry := &meta.ManagedFields[i]; {
+		case entry.Subresource != "" || entry.Time == nil:
+		case entry.Manager == FieldManager:
+			o.Patched = later(o.Patched, entry.Time.Time)
+		case !entry.Time.Time.Before(o.Edited): // Of two writes in one second, the one listed later is the newer one.
+			o.Edited, o.Manager = entry.Time.Time, entry.Manager
 		}
 	}
-	if newest == nil {
-		return "", false
-	}
-	return newest.Manager, own != nil && !newest.Time.Before(own.Time)
+	o.Written = later(o.Patched, o.Edited)
+	o.ManagerIsLast = !o.Patched.IsZero() && !o.Edited.Before(o.Patched)
 }
 
 // FieldManager is the field manager of the actuator's annotations in managedFields.
@@ -109,44 +89,20 @@ func updatedFields(entry *metav1.ManagedFieldsEntry) []byte {
 	return fields
 }
 
-// owns reports whether a set of FieldsV1 has the field to which the names lead. Each event of a watch has such sets, so they are not decoded.
+// owns reports whether a set of FieldsV1 has the field to which the names lead. Each event of a watch has such sets, so only those are decoded that
+// have the last name anywhere.
 func owns(set []byte, names ...string) bool {
-	depth, found := 0, 0 // found is how many names lead to the last key.
-	for at := 0; at < len(set); at++ {
-		switch set[at] {
-		case '{':
-			depth++
-		case '}':
-			depth--
-		case '"':
-			key := set[at+1 : at+1+lengthOf(set[at+1:])]
-			at += len(key) + 1
-			if depth < 1 {
-				return false // It is no set.
-			}
-			found = min(found, depth-1)
-			if found == depth-1 && string(key) == names[found] {
-				found++
-			}
-			if found == len(names) {
-				return true
-			}
-		}
+	if !bytes.Contains(set, []byte(`"`+names[len(names)-1]+`"`)) {
+		return false
 	}
-	return false
-}
-
-// lengthOf returns the length of a JSON string that begins after its first quote, without the last quote.
-func lengthOf(text []byte) int {
-	for at := 0; at < len(text); at++ {
-		switch text[at] {
-		case '\\':
-			at++
-		case '"':
-			return at
+	for _, name := range names {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(set, &fields) != nil {
+			return false
 		}
+		set = fields[name]
 	}
-	return len(text)
+	return set != nil
 }
 
 // undoers are the programs with which people undo a rollout. They name no field manager for that, so the API server takes the name of the program.

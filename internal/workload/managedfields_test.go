@@ -189,9 +189,10 @@ func TestTheManagerOfTheLastWriteIsKnown(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, isLast := lastManager(&metav1.ObjectMeta{ManagedFields: test.entries})
-			if got != test.want || isLast != test.isLast {
-				t.Errorf("got %q, the last: %t, want %q, %t", got, isLast, test.want, test.isLast)
+			var got object
+			got.readWrites(&metav1.ObjectMeta{ManagedFields: test.entries})
+			if got.Manager != test.want || got.ManagerIsLast != test.isLast {
+				t.Errorf("got %q, the last: %t, want %q, %t", got.Manager, got.ManagerIsLast, test.want, test.isLast)
 			}
 		})
 	}

@@ -39,7 +39,7 @@ type Write struct {
 	// Changes are the changes that a roll is for, the newest last.
 	Changes []Change
 	// Reverted has the new counts of rolls that were undone, by source.
-	Reverted map[string]Reverted
+	Reverted map[string]RolledFor
 	// Version is the resourceVersion that the workload must still have. Empty means any.
 	Version string
 	// PausedAt is when a pause begins. Zero means that none does.

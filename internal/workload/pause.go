@@ -56,7 +56,7 @@ type reloaderState struct {
 
 // readReloader reads what Reloader has written on a workload, and what it would write.
 func (w *Workload) readReloader(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, reading Reading) {
-	w.Reloaded, w.byVariable = newestWrite(meta, isReloader), reading.Variables
+	w.Reloaded, w.byVariable = newestOf(meta, ofReloader), reading.Variables
 	if w.target == nil { // Reloader rolls no targets, so nobody looks for what it writes.
 		w.containers = containersOf(template)
 	}

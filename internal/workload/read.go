@@ -62,7 +62,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		object:    k.object(meta),
 		wishes:    wishes{Refs: references(template)},
 		record:    record{Revision: k.strategy.revision(parts), Last: readLast(meta)},
-		Reverted:  parseReverted(meta.Annotations[annotationReverted]),
+		Reverted:  parseRolled(meta.Annotations[annotationReverted]),
 		stored:    storedOf(meta, template, reading.keys().PausedAt),
 		kindState: parts.kindState,
 	}
@@ -110,10 +110,9 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 // object reads what is known of an object itself.
 func (k Kind) object(meta *metav1.ObjectMeta) object {
 	o := object{
-		ID: k.id(meta), Version: meta.ResourceVersion, Created: meta.CreationTimestamp.Time, Generation: meta.Generation,
-		Patched: newestWrite(meta, isOwn), Edited: newestWrite(meta, isOther), Written: newestWrite(meta, isAnyone), UndoneBy: undoneBy(meta),
+		ID: k.id(meta), Version: meta.ResourceVersion, Created: meta.CreationTimestamp.Time, Generation: meta.Generation, UndoneBy: undoneBy(meta),
 	}
-	o.Manager, o.ManagerIsLast = lastManager(meta)
+	o.readWrites(meta)
 	return o
 }
 

@@ -138,7 +138,7 @@ func (p reloaderReader) named(k reloaderKind, text string) {
 func (p reloaderReader) name(item string, left int) (matcher, int, error) {
 	if validName(item) {
 		if strings.Contains(item, ".") {
-			return dotted(item), 0, nil
+			return glob(strings.ReplaceAll(item, ".", "?")), 0, nil // A dot matches any character, as in an expression.
 		}
 		return exactly(item), 0, nil
 	}

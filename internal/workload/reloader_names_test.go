@@ -74,9 +74,13 @@ func TestReloadersUsersHaveRoomForTheirExpressions(t *testing.T) {
 
 func TestANameWithDotsIsMatchedAsAnExpression(t *testing.T) {
 	for _, item := range []string{"a.b", "my.config.v1", "a.b-c.d"} {
+		matcher, _, err := reloaderReader{}.name(item, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		expression := regexp.MustCompile("^(?:" + item + ")$")
 		for _, name := range []string{"a.b", "a-b", "ab", "a..b", "my.config.v1", "my-config-v1", "my.config-v2", "my.config.v11", "a.b-c.d", "axb-cxd", ""} {
-			if got := dotted(item).match(name); got != expression.MatchString(name) {
+			if got := matcher.match(name); got != expression.MatchString(name) {
 				t.Errorf("%s matches %q: %t", item, name, got)
 			}
 		}

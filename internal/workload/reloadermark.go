@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -161,11 +163,13 @@ func valueOf(variable string, record map[string]RolledFor) string {
 // ReloaderManager is Reloader's field manager. All that it writes on a workload replaces the pods, or resumes the workload after that.
 const ReloaderManager = "Reloader"
 
-func isReloader(manager string) bool { return manager == ReloaderManager }
+func ofReloader(entry *metav1.ManagedFieldsEntry) bool {
+	return entry.Subresource == "" && entry.Manager == ReloaderManager
+}
 
 // isByReloader reports whether Reloader wrote the workload last. If a source gets its earlier content back, so does Reloader's variable, and the
 // template is an earlier one again. Pods that are left of that have read the same content.
-func (w *Workload) isByReloader() bool { return !w.Reloaded.IsZero() && isReloader(w.Manager) }
+func (w *Workload) isByReloader() bool { return !w.Reloaded.IsZero() && w.Manager == ReloaderManager }
 
 // markerMargin is how far the time in Reloader's marker, which is of its own clock, may be from the time of the write of the same roll.
 const markerMargin = 10 * time.Second

@@ -10,21 +10,12 @@ import (
 )
 
 // annotationReverted, on the workload itself, counts for each source how often others undid a roll for one of its changes by restoring the earlier
-// pod template. An entry ends with the template, and with the change.
+// pod template. It has the form of the record, with "<count>:<template>" as the fingerprint. An entry ends with the template, and with the change.
 const annotationReverted = "keyturn.dev/reverted"
 
 // unrolled returns the record entry of a source whose content in the workload's pods is unknown. It differs from the entry of every change.
 func unrolled(change RolledFor) RolledFor {
 	return RolledFor{Fingerprint: change.key() + ":none", Version: NoVersion, UID: "none"}
-}
-
-// Reverted is how often rolls for one change were undone. Its text form is that of RolledFor, with "<count>:<template>" as the fingerprint.
-type Reverted struct {
-	Count int
-	// Template identifies the pod template that was restored.
-	Template string
-	// Version and UID are those of the change, as in RolledFor.
-	Version, UID string
 }
 
 // TemplateID identifies the pod template without what rolls write on it.
@@ -35,18 +26,27 @@ func (w *Workload) SameTemplate(other *Workload) bool { return w.bare == other.b
 
 // Reverts returns how often a roll for a change of a source was undone since the pod template or the source last changed.
 func (w *Workload) Reverts(source string, change RolledFor) int {
-	reverted, ok := w.Reverted[source]
-	if !ok || reverted.Template != w.TemplateID() || reverted.Version != change.Version || reverted.UID != change.UID {
+	reverted := w.Reverted[source]
+	if !reverted.SameChange(change) {
 		return 0
 	}
-	return reverted.Count
+	return w.countIn(reverted)
+}
+
+// countIn returns the count in an entry of Reverted, or 0 if that is about another pod template, or is not valid.
+func (w *Workload) countIn(reverted RolledFor) int {
+	number, template, _ := strings.Cut(reverted.Fingerprint, ":")
+	count, err := strconv.Atoi(number)
+	if err != nil || template != w.TemplateID() {
+		return 0
+	}
+	return max(count, 0)
 }
 
 // IsReverted reports whether rolls for a change of the source were undone more than most times, and the workload was not rolled for it since.
 func (w *Workload) IsReverted(source string, most int) bool {
 	reverted := w.Reverted[source]
-	change := RolledFor{Version: reverted.Version, UID: reverted.UID}
-	return w.Reverts(source, change) > most && !w.Rolled[source].SameChange(change)
+	return w.Reverts(source, reverted) > most && !w.Rolled[source].SameChange(reverted)
 }
 
 // Unrolled returns the record entries for changes that the workload was patched for but has no pods of: those of before, or entries of no content.
@@ -65,10 +65,11 @@ func (w *Workload) Unrolled(changes, before map[string]RolledFor) map[string]Rol
 }
 
 // RevertedAgain returns the counts for changes after one more roll for them was undone.
-func (w *Workload) RevertedAgain(changes map[string]RolledFor) map[string]Reverted {
-	reverted := make(map[string]Reverted)
+func (w *Workload) RevertedAgain(changes map[string]RolledFor) map[string]RolledFor {
+	reverted := make(map[string]RolledFor)
 	for source, change := range changes {
-		reverted[source] = Reverted{Count: w.Reverts(source, change) + 1, Template: w.TemplateID(), Version: change.Version, UID: change.UID}
+		count := fmt.Sprintf("%d:%s", w.Reverts(source, change)+1, w.TemplateID())
+		reverted[source] = RolledFor{Fingerprint: count, Version: change.Version, UID: change.UID}
 	}
 	return reverted
 }
@@ -80,55 +81,30 @@ func (w *Workload) recallReverted(earlier *Workload) {
 	for source, reverted := range earlier.Reverted {
 		_, counted := w.Reverted[source]
 		last := w.Rolled[source]
-		rolled := w.ours && last.SameChange(RolledFor{Version: reverted.Version, UID: reverted.UID}) || events.Newer(last.Version, reverted.Version)
-		if counted || rolled || reverted.Template != w.TemplateID() {
+		rolled := w.ours && last.SameChange(reverted) || events.Newer(last.Version, reverted.Version)
+		if counted || rolled || w.countIn(reverted) == 0 {
 			continue
 		}
 		if recalled == nil {
-			recalled = make(map[string]Reverted)
+			recalled = make(map[string]RolledFor)
 		}
 		recalled[source] = reverted
 	}
 	w.Reverted = recalled
 }
 
-// entry returns the text form of the count.
-func (r Reverted) entry() RolledFor {
-	return RolledFor{Fingerprint: strconv.Itoa(r.Count) + ":" + r.Template, Version: r.Version, UID: r.UID}
-}
-
 // revertedAfter returns the value of the annotation after a write, or "" if there is none. It is bounded like the record.
 func (w *Workload) revertedAfter(write Write) string {
-	kept, added := make(map[string]RolledFor, len(w.Reverted)), make(map[string]RolledFor, len(write.Reverted))
-	for source, r := range w.Reverted {
+	kept := maps.Clone(w.Reverted)
+	maps.DeleteFunc(kept, func(source string, reverted RolledFor) bool {
 		next, written := write.Rolled[source]
-		if isOver := write.Rolls && written && !next.SameChange(r.entry()); r.Template == w.TemplateID() && !isOver {
-			kept[source] = r.entry()
-		}
-	}
-	for source, r := range write.Reverted {
-		added[source] = r.entry()
-	}
-	if len(kept)+len(added) > 0 {
-		kept, _ = w.bounded(kept, added)
+		return w.countIn(reverted) == 0 || write.Rolls && written && !next.SameChange(reverted)
+	})
+	if len(kept)+len(write.Reverted) > 0 {
+		kept, _ = w.bounded(kept, write.Reverted)
 	}
 	if len(kept) == 0 {
 		return ""
 	}
 	return formatRolled(kept)
-}
-
-// parseReverted reads the annotation. It skips invalid entries.
-func parseReverted(annotation string) map[string]Reverted {
-	if annotation == "" {
-		return nil
-	}
-	reverted := make(map[string]Reverted)
-	for source, entry := range parseRolled(annotation) {
-		number, template, _ := strings.Cut(entry.Fingerprint, ":")
-		if count, err := strconv.Atoi(number); err == nil && count > 0 {
-			reverted[source] = Reverted{Count: count, Template: template, Version: entry.Version, UID: entry.UID}
-		}
-	}
-	return reverted
 }

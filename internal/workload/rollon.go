@@ -143,7 +143,7 @@ func (r *rule) storePath(text string) string {
 	}
 	r.kind, r.name = events.KindOpenBao, exactly(path)
 	if strings.ContainsAny(path, "*?") {
-		r.name = newPathGlob(path)
+		r.name = pathGlob(path)
 	}
 	return ""
 }

@@ -65,45 +65,23 @@ type exactly string
 
 func (e exactly) match(name string) bool { return name == string(e) }
 
-// dotted matches one name, with dots for any character, as a regular expression does.
-type dotted string
-
-func (d dotted) match(name string) bool {
-	if len(name) != len(d) {
-		return false
-	}
-	for i := range len(d) {
-		if d[i] != '.' && d[i] != name[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // pattern matches a regular expression.
 type pattern struct{ *regexp.Regexp }
 
 func (e pattern) match(name string) bool { return e.MatchString(name) }
 
-// glob matches a name, with * for any characters and ? for a single one. Names have no slash, so path.Match returns no error here.
+// glob matches a name or a path, with * for any characters, slashes included, and ? for a single one. It has the form that path.Match takes, which
+// is the text itself if that is a name.
 type glob string
-
-func (g glob) match(name string) bool {
-	ok, _ := path.Match(string(g), name)
-	return ok
-}
-
-// pathGlob matches a path, with * for any characters, slashes included, and ? for a single one. It has the form that path.Match takes.
-type pathGlob string
 
 // noSlash replaces slashes, which the wildcards of path.Match do not match, by a character that the names of secrets do not have.
 const noSlash = "\x00"
 
-func newPathGlob(text string) pathGlob {
-	return pathGlob(strings.NewReplacer("/", noSlash, `\`, `\\`, "[", `\[`).Replace(text))
+func pathGlob(text string) glob {
+	return glob(strings.NewReplacer("/", noSlash, `\`, `\\`, "[", `\[`).Replace(text))
 }
 
-func (g pathGlob) match(name string) bool {
+func (g glob) match(name string) bool {
 	ok, _ := path.Match(string(g), strings.ReplaceAll(name, "/", noSlash))
 	return ok
 }

@@ -24,8 +24,8 @@ type Workload struct {
 	timing
 
 	record
-	// Reverted counts the rolls that someone else undid, by source.
-	Reverted map[string]Reverted
+	// Reverted counts the rolls that someone else undid, by source: see annotationReverted.
+	Reverted map[string]RolledFor
 	// ours says that the annotation of the record is as the actuator wrote it.
 	ours bool
 	// unwritten is what could not be written on the workload, or nil.
