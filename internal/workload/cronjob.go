@@ -19,9 +19,7 @@ import (
 var cronJobs = Kind{
 	Name: "cronjob", APIVersion: "batch/v1", Title: "CronJob", Resource: "cronjobs",
 	Example: &batchv1.CronJob{},
-	client: func(c Clients, namespace string) Objects {
-		return typed(c.Typed.BatchV1().CronJobs(namespace))
-	},
+	client:  func(c Clients, namespace string) Objects { return typed(c.Typed.BatchV1().CronJobs(namespace)) },
 	read: reader(func(cronJob *batchv1.CronJob) parts {
 		return parts{
 			meta: &cronJob.ObjectMeta, template: &cronJob.Spec.JobTemplate.Spec.Template,

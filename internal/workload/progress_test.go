@@ -6,7 +6,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
+
+// progressIn returns the progress of an object of a kind.
+func progressIn(k Kind, object runtime.Object) Progress {
+	p, _ := k.read(object)
+	return p.progress
+}
 
 func TestProgressIsWhatTheStatusSays(t *testing.T) {
 	meta := metav1.ObjectMeta{Generation: 2}
@@ -15,25 +22,25 @@ func TestProgressIsWhatTheStatusSays(t *testing.T) {
 	}}
 	// The counts are of pods: all, updated ones, and available ones.
 	deployment := func(wanted int32, observed int64, counts [3]int32, conditions ...appsv1.DeploymentCondition) Progress {
-		return deploymentProgress(&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: &wanted}, Status: appsv1.DeploymentStatus{
+		return progressIn(deployments, &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: &wanted}, Status: appsv1.DeploymentStatus{
 			ObservedGeneration: observed, Replicas: counts[0], UpdatedReplicas: counts[1], AvailableReplicas: counts[2], Conditions: conditions,
 		}})
 	}
 	set := func(wanted, partition int32, counts [3]int32) Progress {
 		rolling := &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition}
 		spec := appsv1.StatefulSetSpec{Replicas: &wanted, UpdateStrategy: appsv1.StatefulSetUpdateStrategy{RollingUpdate: rolling}}
-		return statefulSetProgress(&appsv1.StatefulSet{ObjectMeta: meta, Spec: spec, Status: appsv1.StatefulSetStatus{
+		return progressIn(statefulSets, &appsv1.StatefulSet{ObjectMeta: meta, Spec: spec, Status: appsv1.StatefulSetStatus{
 			ObservedGeneration: 2, Replicas: counts[0], UpdatedReplicas: counts[1], ReadyReplicas: counts[0], AvailableReplicas: counts[2],
 		}})
 	}
 	daemons := func(updated, available int32) Progress {
-		return daemonSetProgress(&appsv1.DaemonSet{ObjectMeta: meta, Status: appsv1.DaemonSetStatus{
+		return progressIn(daemonSets, &appsv1.DaemonSet{ObjectMeta: meta, Status: appsv1.DaemonSetStatus{
 			ObservedGeneration: 2, DesiredNumberScheduled: 2, UpdatedNumberScheduled: updated, NumberAvailable: available,
 		}})
 	}
-	paused := deploymentProgress(&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Paused: true}})
+	paused := progressIn(deployments, &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Paused: true}})
 	three := int32(3)
-	onDelete := statefulSetProgress(&appsv1.StatefulSet{
+	onDelete := progressIn(statefulSets, &appsv1.StatefulSet{
 		ObjectMeta: meta,
 		Spec:       appsv1.StatefulSetSpec{Replicas: &three, UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}},
 		Status:     appsv1.StatefulSetStatus{ObservedGeneration: 2, UpdatedReplicas: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3},
@@ -132,12 +139,12 @@ func TestPodsThatAreNotReadyAreNoRollout(t *testing.T) {
 		return []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reason}}
 	}
 	deployment := func(updated int32, reason string) Progress {
-		return deploymentProgress(&appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &three}, Status: appsv1.DeploymentStatus{
+		return progressIn(deployments, &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &three}, Status: appsv1.DeploymentStatus{
 			Replicas: 3, UpdatedReplicas: updated, AvailableReplicas: 2, Conditions: available(reason),
 		}})
 	}
 	set := func(current string, ready int32) Progress {
-		return statefulSetProgress(&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &three}, Status: appsv1.StatefulSetStatus{
+		return progressIn(statefulSets, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &three}, Status: appsv1.StatefulSetStatus{
 			Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: ready, AvailableReplicas: 2, CurrentRevision: current, UpdateRevision: "b",
 		}})
 	}
