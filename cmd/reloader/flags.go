@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/internal/reloader"
 )
 
 // flagValues has the values of the flags: first those of Reloader, under the same names, and then our own.
@@ -20,8 +22,8 @@ type flagValues struct {
 	EnablePprof                                       bool
 	PprofAddr                                         string
 	EnableCSIIntegration                              bool
-	// Annotations are the keys of annotations by the names of the flags that change them.
-	Annotations map[string]*string
+	// Annotations are the keys of annotations.
+	Annotations reloader.Annotations
 	// Arguments are the arguments that are no flags.
 	Arguments []string
 
@@ -43,33 +45,28 @@ type flagValues struct {
 	MaxRollsPerHour int
 }
 
-// annotationFlags are the flags that change the keys of annotations, with their defaults.
-var annotationFlags = []struct{ name, key, about string }{
-	{"auto-annotation", "reloader.stakater.com/auto", "that makes a workload roll on everything it references"},
-	{"configmap-annotation", "configmap.reloader.stakater.com/reload", "that names ConfigMaps on which a workload rolls"},
-	{"secret-annotation", "secret.reloader.stakater.com/reload", "that names Secrets on which a workload rolls"},
-	{"configmap-auto-annotation", "configmap.reloader.stakater.com/auto", "that makes a workload roll on every ConfigMap it references"},
-	{"secret-auto-annotation", "secret.reloader.stakater.com/auto", "that makes a workload roll on every Secret it references"},
-	{"auto-search-annotation", "reloader.stakater.com/search", "that makes a workload roll on marked sources that it references"},
-	{"search-match-annotation", "reloader.stakater.com/match", "that marks a source for --auto-search-annotation"},
-	{"ignore-annotation", "reloader.stakater.com/ignore", "that makes a source roll nothing"},
-	{"pause-deployment-annotation", "deployment.reloader.stakater.com/pause-period", "with the period that collects changes of a Deployment"},
-	{"pause-deployment-time-annotation", "deployment.reloader.stakater.com/paused-at", "with the beginning of that period"},
+// annotationFlags has what the annotations are for whose keys the flags change.
+var annotationFlags = map[string]string{
+	"auto-annotation":                  "that makes a workload roll on everything it references",
+	"configmap-annotation":             "that names ConfigMaps on which a workload rolls",
+	"secret-annotation":                "that names Secrets on which a workload rolls",
+	"configmap-auto-annotation":        "that makes a workload roll on every ConfigMap it references",
+	"secret-auto-annotation":           "that makes a workload roll on every Secret it references",
+	"auto-search-annotation":           "that makes a workload roll on marked sources that it references",
+	"search-match-annotation":          "that marks a source for --auto-search-annotation",
+	"ignore-annotation":                "that makes a source roll nothing",
+	"pause-deployment-annotation":      "with the period that collects changes of a Deployment",
+	"pause-deployment-time-annotation": "with the beginning of that period",
 }
 
 // defaultFlags returns the defaults.
 func defaultFlags() *flagValues {
-	f := &flagValues{
+	return &flagValues{
 		LogLevel: "info", IsArgoRollouts: "false", ReloadOnCreate: "false", ReloadOnDelete: "false", ReloadStrategy: strategyEnvVars,
-		PprofAddr: ":6060", Annotations: map[string]*string{},
+		PprofAddr: ":6060", Annotations: reloader.Default(),
 		Cluster: "default", MetricsAddr: ":9090",
 		Settle: time.Second, MaxRollsPerHour: 30,
 	}
-	for _, a := range annotationFlags {
-		f.Annotations[a.name] = new(string)
-		*f.Annotations[a.name] = a.key
-	}
-	return f
 }
 
 // addTo adds the flags.
@@ -87,9 +84,8 @@ func (f *flagValues) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.WebhookURL, "webhook-url", f.WebhookURL, "`URL` to call instead of rolling")
 	flags.BoolVar(&f.EnableHA, "enable-ha", f.EnableHA,
 		"be one of several replicas: only the one that holds a Lease in the namespace of POD_NAMESPACE rolls")
-	for _, a := range annotationFlags {
-		key := f.Annotations[a.name]
-		flags.StringVar(key, a.name, *key, "`key` of the annotation "+a.about)
+	for name, key := range f.Annotations.Named() {
+		flags.StringVar(key, name, *key, "`key` of the annotation "+annotationFlags[name])
 	}
 	f.addOperation(flags)
 }

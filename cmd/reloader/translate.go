@@ -148,10 +148,11 @@ func (t *translation) setWorkloads() {
 
 // setAnnotations sets the keys of annotations that are not the default.
 func (t *translation) setAnnotations() {
-	keys := map[string]string{}
-	for _, a := range annotationFlags {
-		if key := *t.flags.Annotations[a.name]; key != a.key {
-			keys[a.name] = key
+	defaults, keys := reloader.Default(), map[string]string{}
+	named := defaults.Named()
+	for name, key := range t.flags.Annotations.Named() {
+		if *key != *named[name] {
+			keys[name] = *key
 		}
 	}
 	if _, err := reloader.Parse(keys); err != nil {

@@ -249,12 +249,12 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 }
 
 func TestTheKeysOfAnnotationsCanBeChanged(t *testing.T) {
-	for _, a := range annotationFlags {
-		r, err := translated(t, environment{}, "--"+a.name+"=example.com/other")
+	for name := range annotationFlags {
+		r, err := translated(t, environment{}, "--"+name+"=example.com/other")
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]string{a.name: "example.com/other"}
+		want := map[string]string{name: "example.com/other"}
 		if diff := cmp.Diff(want, r.Watcher.Sources.ReloaderAnnotations); diff != "" {
 			t.Errorf("keys of the watcher (-want +got):\n%s", diff)
 		}

@@ -84,7 +84,7 @@ func (a *Actuator) comeBack(w *workload.Workload) {
 }
 
 // Ready returns nil once the actuator knows the workloads, so that it acts or can take over immediately. Otherwise the error says what is missing.
-func (a *Actuator) Ready() error { return a.inventory.Ready() }
+func (a *Actuator) Ready() error { return a.inventory.Lists.Ready() }
 
 // Run acts on the events of the bus while this actuator is the leader, until the context is done, and waits for its patches. Call it once. Its error
 // says that the stream does not receive the events that StoresFrom asks for.

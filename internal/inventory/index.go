@@ -180,8 +180,8 @@ func (x *Index) changedIn(namespace string) {
 	}
 }
 
-// update replaces the known state of a workload, which is nil if there is none, by the one that next returns, unless that is nil. The new state is the
-// result of one write if exact. What differs from the known one was written at the resourceVersion that next returns, or later.
+// update replaces the known state of a workload, nil if there is none, by the one that next returns, unless that is nil. The new state is the result
+// of one write if exact. What differs from the known one was written at the resourceVersion that next returns, or later.
 func (x *Index) update(key workload.Key, exact bool, next func(known *workload.Workload) (w *workload.Workload, since string)) {
 	x.mu.Lock()
 	earlier := x.workloads[key]

@@ -85,9 +85,6 @@ func (i *Inventory) Wait(ctx context.Context) bool {
 	}
 }
 
-// Ready returns nil once everything was listed. Otherwise the error says what is missing.
-func (i *Inventory) Ready() error { return i.Lists.Ready() }
-
 // Look is called when a source has changed: the workloads of its namespace that may not be watched are listed soon. It does not block.
 func (i *Inventory) Look(source events.Source) { i.reflectors.look(source) }
 

@@ -39,12 +39,12 @@ func TestAnInventoryIsReadyWhenEverythingIsListed(t *testing.T) {
 			if got := <-changed; got != key || i.Index.Get(key) == nil {
 				t.Errorf("%v has changed, want %v, which is known", got, key)
 			}
-			if err := i.Ready(); !errors.Is(err, denied) {
+			if err := i.Lists.Ready(); !errors.Is(err, denied) {
 				t.Errorf("before everything is listed, it is ready: %v", err)
 			}
 			i.Lists.Listed("something else")
-			if !i.Wait(ctx) || i.Ready() != nil {
-				t.Errorf("when everything is listed, it is not ready: %v", i.Ready())
+			if !i.Wait(ctx) || i.Lists.Ready() != nil {
+				t.Errorf("when everything is listed, it is not ready: %v", i.Lists.Ready())
 			}
 			if held := !i.Namespaces.Get("shop").Same(workload.Namespace{}); held != reads {
 				t.Errorf("the hold of the namespace is known: %t, want %t", held, reads)

@@ -21,7 +21,8 @@ type Gate struct {
 }
 
 // GateOf returns the gate of a workload to which the annotations of its namespace have been added: see workload.Workload.In. Since is when the first
-// of the changes came that are to roll it. It is zero if that is not known: then only a pause counts that is noted on the workload.
+// of the changes came that are to roll it. It is zero if that is not known: then only a pause counts that is noted on the workload. None begins while
+// someone has paused the Deployment itself.
 func GateOf(w *workload.Workload, since, now time.Time) Gate {
 	if w.RollsNow() {
 		return Gate{}
@@ -42,23 +43,13 @@ func GateOf(w *workload.Workload, since, now time.Time) Gate {
 	if end, rolls, too := w.TooOften(now); too {
 		return Gate{Reason: RolledTooOften, Said: rolls, End: end}
 	}
-	if end, begins, pauses := pauseOf(w, since, now); pauses {
+	if end, begins := w.Pause.Of(since, now); now.Before(end) && (!begins || !w.IsPausedBySomeone()) {
 		return Gate{Reason: Pausing, End: end, Begins: begins}
 	}
 	if at.After(now) {
 		return Gate{Reason: WindowClosed, Said: w.Windows(), End: at, Soon: true}
 	}
 	return Gate{}
-}
-
-// pauseOf returns until when changes are gathered, if pauses, and whether a pause begins for that: none does if someone paused the Deployment itself.
-func pauseOf(w *workload.Workload, since, now time.Time) (end time.Time, begins, pauses bool) {
-	if since.IsZero() {
-		end, pauses = w.Pause.End(now)
-		return end, false, pauses
-	}
-	end, begins = w.Pause.Of(since, now)
-	return end, begins, now.Before(end) && (!begins || !w.IsPausedBySomeone())
 }
 
 // InPlace reports whether, for the changes that roll a workload, its pods can be asked to reload instead of being replaced. If the workload opts

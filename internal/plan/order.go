@@ -9,9 +9,9 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Order decides who of the workloads of one namespace waits for whom, from one snapshot of them. A workload waits for one that is
-// being rolled, for one that has failed, or for one that comes before it: by wave, then those that can go first, by pods and name. A rollout ends by
-// itself, and those that have failed wait for nobody. So there is always one that may go. See docs/adr/0052-one-order-in-a-namespace.md.
+// Order decides who of the workloads of one namespace waits for whom, from one snapshot of them. A workload waits for one that is being rolled, for
+// one that has failed, or for one that comes before it: by wave, then those that can go first, by pods and name. A rollout ends by itself, and those
+// that have failed wait for nobody. So there is always one that may go. See docs/adr/0052-one-order-in-a-namespace.md.
 type Order struct {
 	// Always is --canary: one workload goes first with every change, and not only after a failure.
 	Always bool
@@ -70,8 +70,8 @@ type standing struct {
 	isTried bool
 }
 
-// Wait returns for whom a workload waits, and why: a failure comes before a canary, and that before a lower wave. The reason is plan.None if it waits
-// for nobody.
+// Wait returns for whom a workload waits, and why: a failure comes before a canary, and that before a lower wave. The reason is None if it waits for
+// nobody.
 func (o *Order) Wait(w *Member) (Reason, *Member) {
 	if w.HasFailed || w.FailsBefore {
 		return None, nil // It may be the repair.

@@ -224,10 +224,6 @@ func needs(ref *workload.Reference) bool { return ref != nil && !ref.Optional &&
 
 // lacksRequired reports whether the source lacks a key without which new pods could not start.
 func (q *question) lacksRequired() bool {
-	return q.ref != nil && !q.now.Truncated && lacks(q.now, q.ref.Required)
-}
-
-// lacks reports whether the source lacks any of the keys.
-func lacks(change events.Change, keys []string) bool {
-	return slices.ContainsFunc(keys, func(name string) bool { return change.Keys[name].Fingerprint == "" })
+	isMissing := func(name string) bool { return q.now.Keys[name].Fingerprint == "" }
+	return q.ref != nil && !q.now.Truncated && slices.ContainsFunc(q.ref.Required, isMissing)
 }

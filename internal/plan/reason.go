@@ -22,18 +22,9 @@ const (
 )
 
 // String returns the word in lower case.
-func (a Action) String() string {
-	switch a {
-	case Record:
-		return "record"
-	case Roll:
-		return "roll"
-	case Hold:
-		return "hold"
-	default:
-		return "skip"
-	}
-}
+func (a Action) String() string { return actions[a] }
+
+var actions = [...]string{Skip: "skip", Record: "record", Roll: "roll", Hold: "hold"}
 
 // Reason explains a decision: why a workload is rolled, recorded, held or skipped. Its String is the label of the metric, the attribute of the
 // span and of the log line, and the reason of the outcome and of the Kubernetes Event. Sentence returns it as text for people. Reasons for which
@@ -226,22 +217,11 @@ const (
 
 // waitings says for each reason to hold a workload what ends the hold.
 var waitings = map[Reason]Waiting{
-	PodsStarting:   ForItself,
-	Busy:           ForItself,
-	KindNotServed:  ForItself,
-	Limit:          ForSlot,
-	PeerFailed:     ForPeers,
-	CanaryFirst:    ForPeers,
-	LowerWave:      ForPeers,
-	OnHold:         ForPeople,
-	SourceOnHold:   ForPeople,
-	WindowClosed:   ForPeople,
-	RolledRecently: ForPeople,
-	RolledTooOften: ForPeople,
-	Pausing:        ForPeople,
-	ReloaderFirst:  ForItself,
-	FilesPending:   ForAny,
-	Aborted:        ForAny,
+	Busy: ForItself, KindNotServed: ForItself, PodsStarting: ForItself, ReloaderFirst: ForItself,
+	Limit:      ForSlot,
+	PeerFailed: ForPeers, CanaryFirst: ForPeers, LowerWave: ForPeers,
+	OnHold: ForPeople, SourceOnHold: ForPeople, WindowClosed: ForPeople, RolledRecently: ForPeople, RolledTooOften: ForPeople, Pausing: ForPeople,
+	FilesPending: ForAny, Aborted: ForAny,
 }
 
 // Waiting returns what ends a hold for this reason.

@@ -47,8 +47,8 @@ const flag = "reloader-annotations"
 // sharing are the names that may have one key. Each of them is read by itself, so one annotation then does what each of them does, as in Reloader.
 var sharing = []string{"auto-annotation", "secret-auto-annotation", "configmap-auto-annotation", "secret-annotation", "configmap-annotation"}
 
-// named returns the keys by the names of Reloader's flags that set them.
-func (r *Annotations) named() map[string]*string {
+// Named returns the keys by the names of Reloader's flags that set them.
+func (r *Annotations) Named() map[string]*string {
 	return map[string]*string{
 		"auto-annotation":                  &r.Auto,
 		"secret-auto-annotation":           &r.AutoSecret,
@@ -67,13 +67,13 @@ func (r *Annotations) named() map[string]*string {
 func AddFlag(flags *pflag.FlagSet, keys *map[string]string) {
 	var all Annotations
 	flags.StringToStringVar(keys, flag, *keys, "other keys for annotations of Reloader, as comma-separated `name=key`; the names are those of "+
-		"Reloader's flags: "+strings.Join(slices.Sorted(maps.Keys(all.named())), ", "))
+		"Reloader's flags: "+strings.Join(slices.Sorted(maps.Keys(all.Named())), ", "))
 }
 
 // Parse returns the default keys, overridden by those of the flag. Its error has a line for each problem.
 func Parse(given map[string]string) (Annotations, error) {
 	keys := Default()
-	named := keys.named()
+	named := keys.Named()
 	names := slices.Sorted(maps.Keys(named))
 	var problems []error
 	fail := func(format string, args ...any) {

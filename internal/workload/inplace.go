@@ -3,6 +3,8 @@ package workload
 import (
 	"fmt"
 	"path"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -151,6 +153,9 @@ const (
 	maxEndpoint  = 512
 )
 
+// endpointPath has no query and no fragment, nor anything else that servers or proxies might interpret differently.
+var endpointPath = regexp.MustCompile(`^(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*$`)
+
 // parseEndpoint reads AnnotationReload. The value names no host, so permission to annotate a workload allows no requests except to its own pods.
 // Errors do not quote the value, which may be a URL with a credential.
 func parseEndpoint(text string) (Endpoint, error) {
@@ -168,36 +173,17 @@ func parseEndpoint(text string) (Endpoint, error) {
 	}
 	digits, path, _ := strings.Cut(rest, "/")
 	port, err := strconv.ParseUint(digits, 10, 16)
-	if err != nil || port == 0 || strconv.FormatUint(port, 10) != digits {
+	isDots := func(element string) bool { return element == "." || element == ".." }
+	switch {
+	case err != nil || port == 0 || strconv.FormatUint(port, 10) != digits:
 		return wrong("has no port of 1 to 65535")
-	}
-	if problem := problemOf(path); problem != "" {
-		return wrong(problem)
+	case !endpointPath.MatchString(path):
+		return wrong("has a path with other characters than letters, digits, -._~!$&'()*+,;=:@/ and %XX")
+	case slices.ContainsFunc(strings.Split(path, "/"), isDots):
+		return wrong("has a path with a . or .. element")
 	}
 	return Endpoint{Port: uint16(port), Path: "/" + path}, nil
 }
 
 // String returns the form in which it is written.
 func (e Endpoint) String() string { return endpointPrefix + strconv.Itoa(int(e.Port)) + e.Path }
-
-// problemOf returns what is wrong with the path of a URL: a query, a fragment, and all else that servers or proxies might interpret differently.
-func problemOf(path string) string {
-	for i := 0; i < len(path); i++ {
-		c := path[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-._~!$&'()*+,;=:@/", c) >= 0:
-		case c == '%' && i+2 < len(path) && isHex(path[i+1]) && isHex(path[i+2]):
-			i += 2
-		default:
-			return "has a path with other characters than letters, digits, -._~!$&'()*+,;=:@/ and %XX"
-		}
-	}
-	for element := range strings.SplitSeq(path, "/") {
-		if element == "." || element == ".." {
-			return "has a path with a . or .. element"
-		}
-	}
-	return ""
-}
-
-func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }

@@ -18,28 +18,17 @@ type Pause struct {
 	Begun time.Time
 }
 
-// End returns when the pause ends. It returns false if there is none, or if it is over. A pause that begins in the future is ignored.
-func (p Pause) End(now time.Time) (time.Time, bool) {
-	end := p.Begun.Add(p.Period)
-	if p.Period == 0 || !p.hasBegun(now) || !now.Before(end) {
-		return time.Time{}, false
-	}
-	return end, true
-}
-
-// Of returns the end of the pause that gathers changes since a time, zero if none does, and whether they begin a new pause.
+// Of returns the end of the pause that gathers changes since a time, zero if none does, and whether they begin a new pause. A pause that is noted as
+// one of the future is ignored.
 func (p Pause) Of(since, now time.Time) (end time.Time, begins bool) {
 	if p.Period == 0 {
 		return time.Time{}, false
 	}
-	if end := p.Begun.Add(p.Period); p.hasBegun(now) && !since.After(end) {
+	hasBegun := !p.Begun.IsZero() && !p.Begun.After(now.Add(clockTolerance))
+	if end := p.Begun.Add(p.Period); hasBegun && !since.After(end) {
 		return end, false
 	}
 	return since.Add(p.Period), true
-}
-
-func (p Pause) hasBegun(now time.Time) bool {
-	return !p.Begun.IsZero() && !p.Begun.After(now.Add(clockTolerance))
 }
 
 // reloaderState is what is only read with Reading.Reloader.

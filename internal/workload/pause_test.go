@@ -47,7 +47,8 @@ func TestAPauseEndsAfterItsPeriod(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := pausing(t, test.annotations)
-			end, paused := w.Pause.End(pausedAt.Add(test.now))
+			end, begins := w.Pause.Of(time.Time{}, pausedAt.Add(test.now))
+			paused := !begins && pausedAt.Add(test.now).Before(end)
 			if want := test.want > 0; paused != want || want && !end.Equal(pausedAt.Add(test.want)) {
 				t.Errorf("it ends at %s: %t, want %t after %s", end, paused, want, test.want)
 			}
@@ -131,8 +132,8 @@ func FuzzReadPause(f *testing.F) {
 			t.Errorf("a period of %s, with the problems %v", w.Pause.Period, w.Problems)
 		}
 		for _, now := range []time.Time{pausedAt, w.Pause.Begun, w.Pause.Begun.Add(-clockTolerance), w.Pause.Begun.Add(w.Pause.Period)} {
-			end, paused := w.Pause.End(now)
-			if paused && (!end.After(now) || end.After(now.Add(w.Pause.Period).Add(clockTolerance))) {
+			end, begins := w.Pause.Of(time.Time{}, now)
+			if !begins && end.After(now) && end.After(now.Add(w.Pause.Period).Add(clockTolerance)) {
 				t.Errorf("at %s it is paused until %s, for a period of %s", now, end, w.Pause.Period)
 			}
 		}
