@@ -71,7 +71,15 @@ func defaultFlags() *flagValues {
 
 // addTo adds the flags.
 func (f *flagValues) addTo(flags *pflag.FlagSet) {
-	f.addScope(flags)
+	flags.StringSliceVar(&f.Namespaces, "namespaces", nil,
+		"`namespaces` to watch and to roll in, separated by commas; empty means that of KUBERNETES_NAMESPACE, or else all")
+	flags.StringSliceVar(&f.NamespacesToIgnore, "namespaces-to-ignore", nil, "`namespaces` to leave alone, separated by commas")
+	flags.StringSliceVar(&f.NamespaceSelector, "namespace-selector", nil,
+		"label `selector` of namespaces, if all are watched; also key:value, and key:* for any value")
+	flags.StringSliceVar(&f.ResourceLabelSelector, "resource-label-selector", nil,
+		"label `selector` of Secrets and ConfigMaps; also key:value, and key:* for any value")
+	flags.StringSliceVar(&f.ResourcesToIgnore, "resources-to-ignore", nil, "`kind` of source to leave alone: configmaps or secrets")
+	flags.StringSliceVar(&f.IgnoredWorkloadTypes, "ignored-workload-types", nil, "`kinds` of workload to leave alone: jobs, cronjobs")
 	flags.BoolVar(&f.AutoReloadAll, "auto-reload-all", f.AutoReloadAll,
 		"also roll workloads without an annotation, for everything that they reference")
 	flags.StringVar(&f.ReloadStrategy, "reload-strategy", f.ReloadStrategy, "what a roll writes: env-vars or annotations")
@@ -87,24 +95,6 @@ func (f *flagValues) addTo(flags *pflag.FlagSet) {
 	for name, key := range f.Annotations.Named() {
 		flags.StringVar(key, name, *key, "`key` of the annotation "+annotationFlags[name])
 	}
-	f.addOperation(flags)
-}
-
-// addScope adds the flags of the scope.
-func (f *flagValues) addScope(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.Namespaces, "namespaces", nil,
-		"`namespaces` to watch and to roll in, separated by commas; empty means that of KUBERNETES_NAMESPACE, or else all")
-	flags.StringSliceVar(&f.NamespacesToIgnore, "namespaces-to-ignore", nil, "`namespaces` to leave alone, separated by commas")
-	flags.StringSliceVar(&f.NamespaceSelector, "namespace-selector", nil,
-		"label `selector` of namespaces, if all are watched; also key:value, and key:* for any value")
-	flags.StringSliceVar(&f.ResourceLabelSelector, "resource-label-selector", nil,
-		"label `selector` of Secrets and ConfigMaps; also key:value, and key:* for any value")
-	flags.StringSliceVar(&f.ResourcesToIgnore, "resources-to-ignore", nil, "`kind` of source to leave alone: configmaps or secrets")
-	flags.StringSliceVar(&f.IgnoredWorkloadTypes, "ignored-workload-types", nil, "`kinds` of workload to leave alone: jobs, cronjobs")
-}
-
-// addOperation adds the flags that say how the program runs.
-func (f *flagValues) addOperation(flags *pflag.FlagSet) {
 	flags.StringVar(&f.LogFormat, "log-format", f.LogFormat, "log `format`: json, or empty for text")
 	flags.StringVar(&f.LogLevel, "log-level", f.LogLevel, "least severe `level` to log: trace, debug, info, warning, error, fatal or panic")
 	flags.BoolVar(&f.EnablePprof, "enable-pprof", f.EnablePprof, "serve profiles at --pprof-addr")

@@ -51,16 +51,8 @@ func (t *translation) ignoreNamespaces(namespaces []string) {
 	t.Watcher.Sources.IgnoreNamespaces, t.Actuator.Actuate.IgnoreNamespaces = ignored, ignored
 }
 
-// unique returns the names without duplicates.
-func unique(names []string) []string {
-	var left []string
-	for _, name := range names {
-		if !slices.Contains(left, name) {
-			left = append(left, name)
-		}
-	}
-	return left
-}
+// unique returns the names sorted and without duplicates.
+func unique(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
 func (t *translation) checkNames(setting string, namespaces []string) {
 	for _, namespace := range namespaces {

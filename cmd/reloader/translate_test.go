@@ -98,7 +98,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 	}{
 		{"--auto-reload-all", environment{}, []string{"--auto-reload-all"}, func(s *settings) { s.RollAll = true }},
 		{"KUBERNETES_NAMESPACE", environmentOf("KUBERNETES_NAMESPACE", "shop"), nil, scoped("shop")},
-		{"--namespaces", environment{}, []string{"--namespaces=shop,bar,shop"}, scoped("shop", "bar")},
+		{"--namespaces", environment{}, []string{"--namespaces=shop,bar,shop"}, scoped("bar", "shop")},
 		{"--namespaces before KUBERNETES_NAMESPACE", environment{Namespace: "foo"}, []string{"--namespaces", "shop"}, scoped("shop")},
 		{"--namespaces-to-ignore of all", environment{}, []string{"--namespaces-to-ignore=a,b"}, ignoring("a", "b")},
 		{

@@ -64,7 +64,7 @@ func Compare(ctx context.Context, options CompareOptions, reader *bus.Reader, ou
 			})
 			switch {
 			case err == nil:
-			case kind.Component != "" && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
+			case kind.Custom && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
 				// The cluster does not serve this custom kind, or the actuator does not roll it.
 			case apierrors.IsForbidden(err):
 				// Permission is not required for a kind that is ignored.

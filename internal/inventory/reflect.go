@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -57,15 +58,7 @@ func newReflectors(options Options, index *Index, lists *kube.FirstLists) *refle
 func kindScope(k workload.Kind, namespace string) string { return kube.Scope(k.Resource, namespace) }
 
 // manifestOf returns what grants the permissions on a kind.
-func manifestOf(k workload.Kind) string {
-	switch {
-	case k.Manifest != "":
-		return k.Manifest
-	case k.Component != "":
-		return "deploy/components/" + k.Component
-	}
-	return "deploy/base/rbac.yaml"
-}
+func manifestOf(k workload.Kind) string { return cmp.Or(k.Manifest, "deploy/base/rbac.yaml") }
 
 // run reflects until the context is done.
 func (r *reflectors) run(ctx context.Context) {
@@ -80,7 +73,7 @@ func (r *reflectors) run(ctx context.Context) {
 
 // reflect keeps a store equal to the API server until the context is done. Nothing waits for the list of a kind that is not installed.
 func (r *reflectors) reflect(ctx context.Context, s *kindStore) {
-	if s.kind.Component == "" {
+	if !s.kind.Custom {
 		r.keep(ctx, s)
 		return
 	}
@@ -157,7 +150,7 @@ func (r *reflectors) client(k workload.Kind) any {
 	switch {
 	case r.Reloader:
 		return listsOnly{}
-	case k.Component != "":
+	case k.Custom:
 		return r.Clients.Dynamic
 	}
 	return r.Clients.Typed

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,7 +30,7 @@ func (s *kindStore) place() Place { return Place{s.kind.Name, s.namespace} }
 
 // isRemoved reports whether an error means that the API server no longer serves the kind. The built-in kinds are always served.
 func (s *kindStore) isRemoved(err error) bool {
-	return s.kind.Component != "" && apierrors.IsNotFound(err)
+	return s.kind.Custom && apierrors.IsNotFound(err)
 }
 
 // Reduce implements kube.Sink.
@@ -69,8 +70,8 @@ func (s *kindStore) replaceAll(workloads []*workload.Workload, version string) {
 		listed[w.Key()] = struct{}{}
 		s.Listed(w, s.seen)
 	}
-	for _, w := range s.All() {
-		if _, ok := listed[w.Key()]; !ok && s.place().has(w) {
+	for _, w := range s.at(s.place()) {
+		if _, ok := listed[w.Key()]; !ok {
 			s.Forget(w.Key(), w.ID.UID, s.seen)
 		}
 	}
@@ -93,9 +94,11 @@ const unservedFor = 24 * time.Hour
 // Place is where a kind is listed. An empty namespace is all of them.
 type Place struct{ Kind, Namespace string }
 
-// has reports whether a workload is listed there.
-func (p Place) has(w *workload.Workload) bool {
-	return w.ID.Kind == p.Kind && (p.Namespace == "" || w.ID.Namespace == p.Namespace)
+// at lists the workloads that are listed at a place.
+func (x *Index) at(p Place) []*workload.Workload {
+	return slices.DeleteFunc(x.All(), func(w *workload.Workload) bool {
+		return w.ID.Kind != p.Kind || p.Namespace != "" && w.ID.Namespace != p.Namespace
+	})
 }
 
 // Unserve records that the API server does not serve a kind, which was seen until since, or never if empty. Its workloads stay, and are marked.
@@ -118,19 +121,15 @@ func (x *Index) Serve(place Place, since string) {
 		return
 	}
 	x.mark(place, true, since)
-	for _, w := range x.All() {
-		if place.has(w) {
-			x.options.Returned(w)
-		}
+	for _, w := range x.at(place) {
+		x.options.Returned(w)
+	}
 	}
 }
 
 // mark marks the workloads of a kind as those of one that is served, or is not.
 func (x *Index) mark(place Place, served bool, since string) {
-	for _, w := range x.All() {
-		if !place.has(w) {
-			continue
-		}
+	for _, w := range x.at(place) {
 		x.update(w.Key(), false, func(known *workload.Workload) (*workload.Workload, string) {
 			if known == nil || known.Unserved != served {
 				return nil, ""

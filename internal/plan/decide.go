@@ -24,11 +24,17 @@ func Decide(w *workload.Workload, now events.Change, memory Memory, policy Polic
 	if !isKnown {
 		now = Forgotten(w, now.Source)
 	}
-	q, decision := policy.ask(w, now, memory)
-	switch {
-	case q == nil:
+	ref := w.Reference(now.Source)
+	want := w.OptIn.Wants(now.Source, ref, now.Match)
+	decision := Decision{Source: now.Source, Want: want}
+	if !want.Wanted() {
+		decision.Reason = unwanted[want.Reason]
 		return decision
-	case !isKnown && !q.last.OwesDeletion():
+	}
+	q := &question{w: w, ref: ref, keys: want.Keys, now: now, memory: memory, policy: policy, seen: viewOf(now, want.Keys)}
+	q.last, q.recorded = w.Rolled[now.Source.String()]
+	q.date()
+	if !isKnown && !q.last.OwesDeletion() {
 		decision.Reason = Unknown
 		return decision
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -76,13 +77,9 @@ func (o *Order) Wait(w *Member) (Reason, *Member) {
 	if w.HasFailed || w.FailsBefore {
 		return None, nil // It may be the repair.
 	}
-	sources := make([]events.Source, 0, len(w.Owes))
-	for source := range w.Owes {
-		sources = append(sources, source)
-	}
-	slices.SortFunc(sources, func(a, b events.Source) int { return strings.Compare(a.String(), b.String()) })
+	byName := func(a, b events.Source) int { return strings.Compare(a.String(), b.String()) }
 	why, peer := None, (*Member)(nil)
-	for _, source := range sources {
+	for _, source := range slices.SortedFunc(maps.Keys(w.Owes), byName) {
 		s := o.standing(source, w.Owes[source])
 		switch {
 		case s.failed != nil:

@@ -39,21 +39,6 @@ type question struct {
 	recorded bool
 }
 
-// ask returns the question of what a change does to a workload, and the decision so far, which is all there is if the source is not wanted.
-func (p Policy) ask(w *workload.Workload, now events.Change, memory Memory) (*question, Decision) {
-	ref := w.Reference(now.Source)
-	want := w.OptIn.Wants(now.Source, ref, now.Match)
-	decision := Decision{Source: now.Source, Want: want}
-	if !want.Wanted() {
-		decision.Reason = unwanted[want.Reason]
-		return nil, decision
-	}
-	q := &question{w: w, ref: ref, keys: want.Keys, now: now, memory: memory, policy: p, seen: viewOf(now, want.Keys)}
-	q.last, q.recorded = w.Rolled[now.Source.String()]
-	q.date()
-	return q, decision
-}
-
 // answer completes a decision, and returns its reason as it is without what holds a roll.
 func (q *question) answer(decision *Decision) Reason {
 	why := q.reason()

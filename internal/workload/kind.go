@@ -23,9 +23,9 @@ type Kind struct {
 	Resource string
 	// plural is Resource without the group, for a kind that comes from configuration. It is empty for all other kinds.
 	plural string
-	// Component is the folder under deploy/components for a kind whose CRD may come and go. Empty means that it is always served, as in deploy/base.
-	Component string
-	// Manifest is what under deploy grants the permissions, if neither Component nor deploy/base does.
+	// Custom says that the CRD of the kind may come and go. Otherwise it is always served.
+	Custom bool
+	// Manifest is what grants the permissions. Empty means deploy/base/rbac.yaml.
 	Manifest string
 	// Example is an empty object of the kind.
 	Example runtime.Object
@@ -53,6 +53,11 @@ type parts struct {
 	observes          int64
 	// selector selects the pods. It is nil if no selector finds them.
 	selector *metav1.LabelSelector
+	// reads, exclude and problem are of a target: what the object reads beside its template, the sources that the configuration ignores, and what is
+	// wrong with the template.
+	reads   []Reference
+	exclude []rule
+	problem error
 	kindState
 }
 

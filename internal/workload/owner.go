@@ -94,12 +94,7 @@ func (w *Workload) IsOrphan() bool {
 }
 
 // Through returns the workload that is rolled instead of this one, or that would be if it existed.
-func (w *Workload) Through() Key {
-	if w.Owner != (Key{}) {
-		return w.Owner
-	}
-	return w.Runs
-}
+func (w *Workload) Through() Key { return cmp.Or(w.Owner, w.Runs) }
 
 // RunBy returns the state of w while other workloads run the pods of its template, as a Rollout does whose workloadRef names a Deployment, or while w
 // is rolled instead of those that it controls. Their progress and annotations then count, too. Without runners, it returns w by itself. What w

@@ -80,7 +80,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 		w.Problems = append(w.Problems, w.OptIn.grant(reading.Stores.of(meta.Namespace), w.Refs)...)
 	}
 	if w.target != nil {
-		w.readTarget(reading)
+		w.readTarget(parts, reading)
 	}
 	if len(w.Refs) == maxReferences {
 		w.problem("pod template", "", fmt.Sprintf(

@@ -16,7 +16,8 @@ import (
 
 // argoRollouts is the kind Rollout of Argo Rollouts 1.0 or later, where the status has a phase.
 var argoRollouts = Kind{
-	Name: "rollout", APIVersion: "argoproj.io/v1alpha1", Title: "Rollout", Resource: "rollouts.argoproj.io", Component: "argo-rollouts",
+	Name: "rollout", APIVersion: "argoproj.io/v1alpha1", Title: "Rollout", Resource: "rollouts.argoproj.io",
+	Custom: true, Manifest: "deploy/components/argo-rollouts",
 	Example: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}},
 	client: func(c Clients, namespace string) Objects {
 		resource := schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
@@ -201,7 +202,7 @@ var annotatingOrRestarting = strategy{
 			held = w.restartAt
 		}
 		restart := []operation{test(path, held), add(path, w.nextRestart(m.readFrom))}
-		return append(restart, annotate("/metadata/annotations", w.stored.metaTraced, m)...)
+		return append(restart, annotate(ownAnnotations, w.stored.metaTraced, m)...)
 	},
 	revision: func(p parts) string {
 		ofTemplate, ofRestart := annotating.revision(p), p.meta.Annotations[annotationRevision]

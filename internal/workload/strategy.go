@@ -74,7 +74,7 @@ func annotate(annotations string, traced bool, m mark) []operation {
 // starting starts new pods without a change of the pod template, unless the workload is suspended. The annotations are on the workload.
 var starting = strategy{
 	change: func(w *Workload, _ string, m mark) []operation {
-		return append([]operation{test("/spec/suspend", false)}, annotate("/metadata/annotations", w.stored.metaTraced, m)...)
+		return append([]operation{test("/spec/suspend", false)}, annotate(ownAnnotations, w.stored.metaTraced, m)...)
 	},
 	revision: func(p parts) string { return p.meta.Annotations[annotationRevision] },
 }

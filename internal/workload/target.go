@@ -21,11 +21,6 @@ type target struct {
 
 // targetParts has the parts that only objects of targets have.
 type targetParts struct {
-	// refs are what the object reads.
-	refs []Reference
-	// exclude has the sources that the configuration ignores.
-	exclude  []rule
-	problems []error
 	// trigger is the value of the trigger, if that is a field. missing are the JSON pointers of objects that are missing on the path to it, the
 	// outermost first. traced says that it has the trace context of an earlier roll.
 	trigger any
@@ -46,7 +41,7 @@ func (t target) kind() Kind {
 	group, version, _ := strings.Cut(t.APIVersion, "/")
 	return Kind{
 		Name: t.Name, APIVersion: t.APIVersion, Title: t.Kind, Resource: t.Resource + "." + group, plural: t.Resource,
-		Component: "targets", Manifest: targetManifest,
+		Custom: true, Manifest: targetManifest,
 		Example: &unstructured.Unstructured{Object: map[string]any{"apiVersion": t.APIVersion, "kind": t.Kind}},
 		client: func(clients Clients, namespace string) Objects {
 			resource := schema.GroupVersionResource{Group: group, Version: version, Resource: t.Resource}
@@ -69,37 +64,35 @@ func (t target) read(obj runtime.Object) (parts, bool) {
 		return parts{}, false
 	}
 	meta, of := &metaOnly.Meta, &targetParts{owned: t.Status.Owned}
-	template := t.podTemplate(object.Object, of)
+	template, problem := t.podTemplate(object.Object)
 	t.trigger.read(object.Object, template, of)
 	named := make(uses)
 	for _, r := range t.Reads {
 		r.add(object.Object, named)
 	}
-	of.refs, of.exclude = limited(merged(references(template), named.sorted())), t.excludes(meta.Name)
-	p := parts{meta: meta, template: template, progress: t.Status.progress(object.Object, meta.Generation, t.pods(object.Object))}
+	p := parts{
+		meta: meta, template: template, progress: t.Status.progress(object.Object, meta.Generation, t.pods(object.Object)),
+		reads: named.sorted(), exclude: t.excludes(meta.Name), problem: problem,
+	}
 	p.serving = len(t.Status.Done) > 0 && p.progress.State == Complete
 	p.target, p.lastWrite = of, newestTouch(meta)
 	p.restartAt, _ = of.trigger.(string)
 	return p, true
 }
 
-// podTemplate returns the pod template, which is empty if the kind has none.
-func (t target) podTemplate(object map[string]any, of *targetParts) *corev1.PodTemplateSpec {
+// podTemplate returns the pod template, which is empty if the kind has none. It is also empty if there is an error.
+func (t target) podTemplate(object map[string]any) (*corev1.PodTemplateSpec, error) {
 	template := &corev1.PodTemplateSpec{}
-	if t.Template.Empty() {
-		return template
-	}
 	values := t.Template.Values(object)
-	if len(values) == 0 {
-		return template
+	if t.Template.Empty() || len(values) == 0 {
+		return template, nil
 	}
 	fields, _ := values[0].(map[string]any)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, template); err != nil {
-		*template = corev1.PodTemplateSpec{}
 		// The error of the converter is dropped: it may quote values.
-		of.problems = append(of.problems, &itemError{annotation: t.Template.String(), problem: "is no pod template; what it reads is not known"})
+		return &corev1.PodTemplateSpec{}, &itemError{annotation: t.Template.String(), problem: "is no pod template; what it reads is not known"}
 	}
-	return template
+	return template, nil
 }
 
 // pods returns the desired number of pods, or 1 if it is not known.
@@ -138,11 +131,13 @@ func (r targetRead) add(object map[string]any, found uses) {
 }
 
 // readTarget applies the parts that only objects of targets have.
-func (w *Workload) readTarget(reading Reading) {
+func (w *Workload) readTarget(p parts, reading Reading) {
 	of := w.target
-	w.Refs = of.refs
-	w.OptIn.exclude = append(w.OptIn.exclude, of.exclude...)
-	w.Problems = append(w.Problems, of.problems...)
+	w.Refs = limited(merged(w.Refs, p.reads))
+	w.OptIn.exclude = append(w.OptIn.exclude, p.exclude...)
+	if p.problem != nil {
+		w.Problems = append(w.Problems, p.problem)
+	}
 	of.said = w.Progress
 	if of.owned && w.Revision != "" && w.Progress.State == Complete {
 		w.Progress = w.Progress.is(Progressing, "it is the controller of no workload that is known")

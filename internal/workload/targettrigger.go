@@ -108,11 +108,10 @@ func (t targetTrigger) set(w *Workload, _ string, m mark) []operation {
 		value, held = w.nextRestart(m.readFrom), w.target.trigger
 	}
 	operations := append(t.begin(w), test(path, held), add(path, value))
-	const annotations = "/metadata/annotations"
 	if t.value == valueTime {
-		operations = append(operations, add(annotations+"/"+pointer(annotationTriggeredAt), value))
+		operations = append(operations, add(ownAnnotations+"/"+pointer(annotationTriggeredAt), value))
 	}
-	return slices.Concat(operations, annotate(annotations, w.stored.metaTraced, m))
+	return slices.Concat(operations, annotate(ownAnnotations, w.stored.metaTraced, m))
 }
 
 // revision returns the revision of the last roll, or "" if its trigger was undone. A fixed text that is gone is not undone, because the controller

@@ -61,12 +61,7 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 
 // remember returns the templates with last as the newest. It does not change the list, which other states share.
 func remember(templates []pastTemplate, last pastTemplate) []pastTemplate {
-	list := make([]pastTemplate, 0, len(templates)+1)
-	for _, t := range templates {
-		if t.digest != last.digest {
-			list = append(list, t)
-		}
-	}
+	list := slices.DeleteFunc(slices.Clone(templates), func(t pastTemplate) bool { return t.digest == last.digest })
 	list = append(list, last)
 	return list[max(0, len(list)-maxTemplates):]
 }

@@ -133,7 +133,7 @@ func (w Windows) String() string { return w.text }
 // after now; otherwise, it is in the next window. It returns false if no window opens for years. Windows that overlap or touch count as one, with
 // the spread of the first.
 func (w Windows) Opening(now time.Time, share float64) (time.Time, bool) {
-	if w.IsZero() {
+	if len(w.list) == 0 {
 		return time.Time{}, true
 	}
 	if began, first, open := w.began(now); open {
@@ -151,11 +151,8 @@ func (w Windows) Opening(now time.Time, share float64) (time.Time, bool) {
 
 // IsOpen reports whether one of the windows is open, or there are none.
 func (w Windows) IsOpen(now time.Time) bool {
-	if w.IsZero() {
-		return true
-	}
 	_, _, open := w.began(now)
-	return open
+	return open || len(w.list) == 0
 }
 
 // began returns since when some window has been open without interruption, and the window that opened first. It only looks back far enough to
