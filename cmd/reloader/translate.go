@@ -32,7 +32,7 @@ type translation struct {
 	*program.Reloader
 	flags *flagValues
 	env   environment
-	// problems has an error for each setting that is refused.
+	// problems has an error for each setting that is refused, and nil for some that are not.
 	problems []error
 }
 
@@ -168,9 +168,7 @@ func (t *translation) setAnnotations() {
 func (t *translation) setNotifications() {
 	f := t.flags
 	t.Actuator.Notify.ConfigFile, t.Actuator.Call.URL = f.NotifyConfig, f.WebhookURL
-	if err := t.Actuator.Call.Validate(); err != nil {
-		t.problems = append(t.problems, err)
-	}
+	t.problems = append(t.problems, t.Actuator.Call.Validate())
 	for _, flag := range [][2]string{{"--reload-on-create", f.ReloadOnCreate}, {"--reload-on-delete", f.ReloadOnDelete}} {
 		if f.WebhookURL != "" && flag[1] == "true" {
 			t.refuse(flag[0], flag[1], "false with --webhook-url, which is called when content changes")

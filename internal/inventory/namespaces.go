@@ -105,10 +105,7 @@ func (n *Namespaces) run(ctx context.Context, name string) {
 		if err == nil {
 			return
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(n.refused(ctx, name, err)):
-		}
+		kube.Sleep(ctx, n.refused(ctx, name, err))
 	}
 }
 
@@ -136,10 +133,7 @@ func (n *Namespaces) poll(ctx context.Context, name string) {
 				interval = namespaceQuiet
 			}
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait.Jitter(interval, 0.2)):
-		}
+		kube.Sleep(ctx, wait.Jitter(interval, 0.2))
 	}
 }
 

@@ -124,7 +124,10 @@ func (r *reflectors) keep(ctx context.Context, s *kindStore) {
 			return
 		}
 		if p == nil {
-			p = r.poller(s)
+			p = newPoller(s, r, r.Log, r.Now)
+			r.mu.Lock()
+			r.pollers[p] = struct{}{}
+			r.mu.Unlock()
 		}
 		polling, end := context.WithTimeout(ctx, watchAgain)
 		err = p.run(polling)
@@ -175,15 +178,6 @@ func (r *reflectors) check(ctx context.Context, s *kindStore, verb string, err e
 		return err
 	}
 	return nil
-}
-
-// poller returns what keeps a store equal to the API server while it may not be watched.
-func (r *reflectors) poller(s *kindStore) *poller {
-	p := newPoller(s, r, r.Log, r.Now)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pollers[p] = struct{}{}
-	return p
 }
 
 // list lists the workloads of a kind in a namespace, or in all of them, except those in ignored namespaces.

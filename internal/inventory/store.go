@@ -124,7 +124,6 @@ func (x *Index) Serve(place Place, since string) {
 	for _, w := range x.at(place) {
 		x.options.Returned(w)
 	}
-	}
 }
 
 // mark marks the workloads of a kind as those of one that is served, or is not.

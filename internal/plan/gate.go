@@ -71,20 +71,14 @@ func InPlace(w *workload.Workload, doing []Decision) (why string, ok bool) {
 			return "a change of the workload itself is replacing its pods", false // They count as new only because a roll was to replace them.
 		case decision.Reason.Action() != Roll:
 			continue
+		case decision.Reason != Changed:
+			return decision.Source.String() + ": " + decision.Reason.Sentence(), false
+		case decision.Anew:
+			return decision.Source.String() + " is another object than before", false
 		}
-		if why := refusesInPlace(w, decision); why != "" {
+		if why := w.InPlace.Refuses(decision.Source); why != "" {
 			return why, false
 		}
 	}
 	return "", true
-}
-
-func refusesInPlace(w *workload.Workload, decision Decision) string {
-	switch {
-	case decision.Reason != Changed:
-		return decision.Source.String() + ": " + decision.Reason.Sentence()
-	case decision.Anew:
-		return decision.Source.String() + " is another object than before"
-	}
-	return w.InPlace.Refuses(decision.Source)
 }

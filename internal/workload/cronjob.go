@@ -100,10 +100,7 @@ func (o startedCronJobs) record(ctx context.Context, name string, p Patch, tried
 			return cronJob, err
 		}
 		refused := fmt.Errorf("%w: %w", ErrUnrecorded, err)
-		if kube.IsDenied(err) {
-			return tried, refused
-		}
-		if !kube.Sleep(ctx, delays.Step()) {
+		if kube.IsDenied(err) || !kube.Sleep(ctx, delays.Step()) {
 			return tried, refused
 		}
 	}

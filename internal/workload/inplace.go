@@ -49,28 +49,24 @@ func (w *Workload) readInPlace(on map[string]string, p parts, reading Reading) {
 	}
 	fail := func(problem string) { w.problem(AnnotationReload, "", problem+". The workload rolls instead") }
 	endpoint, err := parseEndpoint(text)
+	selector, selectorErr := metav1.LabelSelectorAsSelector(p.selector)
 	switch {
 	case err != nil:
 		fail(err.Error())
-		return
 	case !reading.InPlace:
 		fail("is not allowed with these flags, without --reload-in-place")
-		return
 	case p.selector == nil:
 		fail("is for a Deployment, a StatefulSet or a DaemonSet, whose pods can be found")
-		return
-	}
-	selector, err := metav1.LabelSelectorAsSelector(p.selector)
-	if err != nil || selector.Empty() {
+	case selectorErr != nil || selector.Empty():
 		fail("needs a selector of the pods")
-		return
-	}
-	w.InPlace = &InPlace{Endpoint: endpoint, Selector: selector.String(), files: filesOf(&p.template.Spec)}
-	if w.ID.Kind != deployments.Name {
-		w.InPlace.Controller = w.ID.UID
-	}
-	if p.template.Spec.HostNetwork {
-		w.InPlace.refused = "the pods have the network of their node, whose address is not theirs"
+	default:
+		w.InPlace = &InPlace{Endpoint: endpoint, Selector: selector.String(), files: filesOf(&p.template.Spec)}
+		if w.ID.Kind != deployments.Name {
+			w.InPlace.Controller = w.ID.UID
+		}
+		if p.template.Spec.HostNetwork {
+			w.InPlace.refused = "the pods have the network of their node, whose address is not theirs"
+		}
 	}
 }
 

@@ -73,45 +73,45 @@ func otherShadowName(name string) string { return "job-" + shortHash(name+"/agai
 
 // shadowOf returns the Job that keeps the manifest of the given one while that is recreated. It starts no pods.
 func shadowOf(job *batchv1.Job) *batchv1.Job {
-	shadow := &batchv1.Job{ObjectMeta: manifestMeta(&job.ObjectMeta), Spec: *job.Spec.DeepCopy()}
+	shadow := manifestOf(job)
 	shadow.Name, shadow.Spec.Suspend = shadowName(job.Name), new(true)
 	if manager := shadow.Spec.ManagedBy; manager == nil || *manager == batchv1.JobControllerName {
 		shadow.Spec.ManagedBy = new(shadowManager)
 	}
 	metav1.SetMetaDataAnnotation(&shadow.ObjectMeta, annotationRecreates, job.Name+"/"+string(job.UID))
 	copyMark(&shadow.Spec.Template.ObjectMeta, job.Annotations)
-	return withoutSystem(shadow)
+	return shadow
 }
 
 // recreatedOf returns the Job to create from the manifest that a shadow keeps.
 func recreatedOf(shadow *batchv1.Job) *batchv1.Job {
-	job := &batchv1.Job{ObjectMeta: manifestMeta(&shadow.ObjectMeta), Spec: *shadow.Spec.DeepCopy()}
+	job := manifestOf(shadow)
 	job.Name, _, _ = recreatedBy(&shadow.ObjectMeta)
 	job.Spec.Suspend = new(false) // A suspended Job is not recreated.
 	if manager := job.Spec.ManagedBy; manager != nil && *manager == shadowManager {
 		job.Spec.ManagedBy = nil
 	}
 	delete(job.Annotations, annotationRecreates)
-	return withoutSystem(job)
-}
-
-// manifestMeta returns the metadata that a client wrote. Finalizers are left out, because they belong to one object.
-func manifestMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Name: meta.Name, Namespace: meta.Namespace, Labels: maps.Clone(meta.Labels), Annotations: maps.Clone(meta.Annotations),
-		OwnerReferences: meta.OwnerReferences,
-	}
-}
-
-// withoutSystem removes what the API server has written into a Job to select its pods, unless the Job's author selects them.
-func withoutSystem(job *batchv1.Job) *batchv1.Job {
-	if manual := job.Spec.ManualSelector; manual != nil && *manual {
-		return job
-	}
-	job.Spec.Selector = nil
-	for _, label := range []string{"controller-uid", "job-name", batchv1.ControllerUidLabel, batchv1.JobNameLabel} {
-		delete(job.Labels, label)
-		delete(job.Spec.Template.Labels, label)
-	}
 	return job
+}
+
+// manifestOf returns a Job as its author wrote it: without finalizers, which belong to one object, and without what the API server has written into
+// it to select its pods, unless the author selects them.
+func manifestOf(job *batchv1.Job) *batchv1.Job {
+	written := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: job.Name, Namespace: job.Namespace, Labels: maps.Clone(job.Labels), Annotations: maps.Clone(job.Annotations),
+			OwnerReferences: job.OwnerReferences,
+		},
+		Spec: *job.Spec.DeepCopy(),
+	}
+	if manual := job.Spec.ManualSelector; manual != nil && *manual {
+		return written
+	}
+	written.Spec.Selector = nil
+	for _, label := range []string{"controller-uid", "job-name", batchv1.ControllerUidLabel, batchv1.JobNameLabel} {
+		delete(written.Labels, label)
+		delete(written.Spec.Template.Labels, label)
+	}
+	return written
 }

@@ -40,15 +40,6 @@ func (r Reading) ownerOf(k Kind, meta *metav1.ObjectMeta) (Key, bool) {
 	return Key{Kind: name, Namespace: meta.Namespace, Name: controller.Name}, known
 }
 
-// ownedProgress returns the progress and the ServingSince of a workload that w controls: unknown until that has the annotations of the last roll.
-func (w *Workload) ownedProgress(owned *Workload) (Progress, string) {
-	if w.target == nil || !w.target.owned || w.Revision == "" || owned.Revision == w.Revision {
-		return owned.Progress, owned.ServingSince
-	}
-	p := Progress{Pods: owned.Progress.Pods}.unobserved()
-	return p.is(Progressing, owned.ID.String()+" does not have the change yet"), ""
-}
-
 // addOptIn applies the opt-in of another workload to w, and what its pods read if w controls it. If w says none, nothing counts. If the other says
 // none, nothing of the other counts if w controls it; otherwise w rolls on nothing.
 func (w *Workload) addOptIn(from *Workload) {
@@ -139,11 +130,16 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 	return &joined
 }
 
-// progressOf returns the progress of a workload that runs the pods of w, and since when these serve.
+// progressOf returns the progress of a workload that runs the pods of w, and since when these serve. If w controls it, both are unknown until it has
+// the annotations of the last roll.
 func (w *Workload) progressOf(runner *Workload) (Progress, string) {
+	isAwaited := w.target != nil && w.target.owned && w.Revision != "" && runner.Revision != w.Revision
 	switch {
+	case runner.owned && isAwaited:
+		p := Progress{Pods: runner.Progress.Pods}.unobserved()
+		return p.is(Progressing, runner.ID.String()+" does not have the change yet"), ""
 	case runner.owned:
-		return w.ownedProgress(runner)
+		return runner.Progress, runner.ServingSince
 	case runner.observes < w.Generation:
 		return Progress{Pods: runner.Progress.Pods}.unobserved(), ""
 	case runner.ServingSince != "":

@@ -108,13 +108,7 @@ var ownable = []string{deployments.Name, statefulSets.Name, daemonSets.Name}
 
 // Unwatched returns the kinds that a target may control and that are not in the table.
 func (t Kinds) Unwatched() []string {
-	var missing []string
-	for _, name := range ownable {
-		if _, watched := t.Named(name); !watched {
-			missing = append(missing, name)
-		}
-	}
-	return missing
+	return slices.DeleteFunc(slices.Clone(ownable), func(name string) bool { return slices.Contains(t.Names(), name) })
 }
 
 // Have reports whether a kind with the given name is one of them.

@@ -87,8 +87,9 @@ func parseWindow(fields []string) (window, error) {
 		return window{}, fmt.Errorf("the duration is %s, want more than 0 and at most %dh", one.duration, int(maxDuration.Hours()))
 	}
 	if len(fields) == withZone {
-		if one.zone, err = parseZone(fields[withZone-1]); err != nil {
-			return window{}, err
+		name := fields[withZone-1]
+		if one.zone, err = time.LoadLocation(name); err != nil || name == time.Local.String() {
+			return window{}, fmt.Errorf("%.50q is not the IANA name of a zone such as Europe/Berlin", name)
 		}
 	}
 	return one, nil
@@ -114,17 +115,6 @@ func parseCron(text string) (*cron.SpecSchedule, error) {
 	}
 	return opens, nil
 }
-
-func parseZone(name string) (*time.Location, error) {
-	zone, err := time.LoadLocation(name)
-	if err != nil || name == time.Local.String() {
-		return nil, fmt.Errorf("%.50q is not the IANA name of a zone such as Europe/Berlin", name)
-	}
-	return zone, nil
-}
-
-// IsZero reports whether there are no windows.
-func (w Windows) IsZero() bool { return len(w.list) == 0 }
 
 // String returns the windows as they were written.
 func (w Windows) String() string { return w.text }
