@@ -8,19 +8,46 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// links maps what workloads are found by to the workloads. Most sources are read by one of them, for which a set would take half a kilobyte.
-type links[By comparable] map[By][]workload.Key
+// links maps what workloads are found by to the workloads.
+type links[By comparable] map[By]linked
+
+// linked is a set of workloads. Most sources are read by few, for which a map would take half a kilobyte and more; some are read by thousands.
+type linked struct {
+	few  []workload.Key
+	many map[workload.Key]struct{} // all of them, if they are more than maxFew
+}
+
+const maxFew = 8
 
 func (l links[By]) add(by By, key workload.Key) {
-	if !slices.Contains(l[by], key) {
-		l[by] = append(l[by], key)
+	of := l[by]
+	switch {
+	case of.many != nil:
+		of.many[key] = struct{}{}
+	case !slices.Contains(of.few, key) && len(of.few) < maxFew:
+		of.few = append(of.few, key)
+	case !slices.Contains(of.few, key):
+		of.many = map[workload.Key]struct{}{key: {}}
+		for _, key := range of.few {
+			of.many[key] = struct{}{}
+		}
+		of.few = nil
 	}
+	l[by] = of
 }
 
 func (l links[By]) remove(by By, key workload.Key) {
-	if l[by] = slices.DeleteFunc(l[by], func(linked workload.Key) bool { return linked == key }); len(l[by]) == 0 {
+	of := l[by]
+	delete(of.many, key)
+	of.few = slices.DeleteFunc(of.few, func(linked workload.Key) bool { return linked == key })
+	if l[by] = of; len(of.few)+len(of.many) == 0 {
 		delete(l, by)
 	}
+}
+
+// of lists the workloads, in no order.
+func (l links[By]) of(by By) []workload.Key {
+	return slices.AppendSeq(slices.Clone(l[by].few), maps.Keys(l[by].many))
 }
 
 // Dependents lists the workloads that a source may concern, in no order. Its cost is proportional to their number.
@@ -29,11 +56,11 @@ func (x *Index) Dependents(source events.Source) []*workload.Workload {
 	defer x.mu.RUnlock()
 	found := make(map[workload.Key]*workload.Workload)
 	for _, name := range workload.Spellings(source) {
-		for _, key := range x.bySource[workload.SourceNamed(source.Kind, source.Namespace, name)] {
+		for _, key := range x.bySource.of(workload.SourceNamed(source.Kind, source.Namespace, name)) {
 			found[key] = x.workloads[key]
 		}
 	}
-	for _, key := range x.byPattern[source.Namespace] {
+	for _, key := range x.byPattern.of(source.Namespace) {
 		if w := x.workloads[key]; w.OptIn.HasPatterns(source.Kind) {
 			found[key] = w
 		}

@@ -10,7 +10,7 @@ import (
 
 // joined returns a workload with the state of those that run the pods of its template, if there are any. Call it with the lock.
 func (x *Index) joined(w *workload.Workload) *workload.Workload {
-	keys := x.runners[w.Key()]
+	keys := x.runners.of(w.Key())
 	if len(keys) == 0 && !w.IsRun() {
 		return w
 	}
@@ -46,7 +46,7 @@ func (x *Index) rejoin(earlier, w *workload.Workload, since string) {
 // Call it without the lock.
 func (x *Index) settleOwned(key workload.Key, since string) {
 	x.mu.RLock()
-	owned := slices.Clone(x.runners[key])
+	owned := x.runners.of(key)
 	x.mu.RUnlock()
 	for _, key := range owned {
 		x.update(key, false, func(w *workload.Workload) (*workload.Workload, string) {
@@ -61,7 +61,7 @@ func (x *Index) settleOwned(key workload.Key, since string) {
 // joinAnew updates a workload with the state of those that run its pods, or with its own if none does any more.
 func (x *Index) joinAnew(key workload.Key, since string) {
 	x.update(key, false, func(w *workload.Workload) (*workload.Workload, string) {
-		if w == nil || len(x.runners[key]) == 0 && !w.IsRun() {
+		if w == nil || len(x.runners.of(key)) == 0 && !w.IsRun() {
 			return nil, ""
 		}
 		return w, since
