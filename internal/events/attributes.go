@@ -4,7 +4,6 @@ import (
 	"mime"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/cloudevents/sdk-go/v2/types"
@@ -46,38 +45,10 @@ func checkAttribute(name, text string) error {
 	return nil
 }
 
-// setAttribute checks one attribute, and sets it unless attributes is nil.
+// setAttribute checks and sets one attribute.
 func setAttribute(attributes *event.EventContextV1, name, text string) error {
 	if err := checkAttribute(name, text); err != nil {
 		return err
-	}
-	var uri url.URL
-	var at time.Time
-	switch name {
-	case "source", "dataschema":
-		parsed, err := url.Parse(text)
-		if err != nil || parsed.String() != text {
-			return errCanonical // url.Error quotes the value
-		}
-		if uri = *parsed; name == "dataschema" && !(&types.URI{URL: uri}).Validate() {
-			return errCanonical
-		}
-	case "time":
-		var err error
-		at, err = types.ParseTime(text)
-		if year := at.UTC().Year(); err != nil || year < 1 || year > 9999 {
-			return errTime
-		}
-	case "datacontenttype":
-		if text == jsonContentType {
-			break
-		}
-		if _, _, err := mime.ParseMediaType(text); err != nil {
-			return errMediaType
-		}
-	}
-	if attributes == nil {
-		return nil
 	}
 	switch name {
 	case "specversion":
@@ -86,17 +57,30 @@ func setAttribute(attributes *event.EventContextV1, name, text string) error {
 	case "type":
 		attributes.Type = text
 	case "subject":
-		subject := text // A pointer to the parameter would cost an allocation for each attribute.
-		attributes.Subject = &subject
-	case "source":
-		attributes.Source = types.URIRef{URL: uri}
-	case "dataschema":
-		attributes.DataSchema = &types.URI{URL: uri}
+		attributes.Subject = new(text)
+	case "source", "dataschema":
+		uri, err := url.Parse(text)
+		switch {
+		case err != nil || uri.String() != text:
+			return errCanonical // url.Error quotes the value
+		case name == "source":
+			attributes.Source = types.URIRef{URL: *uri}
+			return nil
+		}
+		if attributes.DataSchema = (&types.URI{URL: *uri}); !attributes.DataSchema.Validate() {
+			return errCanonical
+		}
 	case "time":
+		at, err := types.ParseTime(text)
+		if year := at.UTC().Year(); err != nil || year < 1 || year > 9999 {
+			return errTime
+		}
 		attributes.Time = &types.Timestamp{Time: at}
 	case "datacontenttype":
-		contentType := text
-		attributes.DataContentType = &contentType
+		if _, _, err := mime.ParseMediaType(text); err != nil {
+			return errMediaType
+		}
+		attributes.DataContentType = new(text)
 	default:
 		return attributes.SetExtension(name, text)
 	}

@@ -1,7 +1,7 @@
 package events
 
 import (
-	"errors"
+	"cmp"
 	"slices"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -45,73 +45,48 @@ func (c Change) envelope() envelope {
 }
 
 func (c Change) validate() error {
-	switch {
-	case !c.Source.Kind.isSource():
-		return errors.New("the kind is not a kind of source")
-	case !isVersion(c.ResourceVersion):
-		return errors.New("the resourceversion is not a decimal number")
-	case !isFingerprint(c.Fingerprint):
-		return errors.New("the fingerprint is not k<key id>:<32 hex digits>")
-	case c.Previous != "" && !isFingerprint(c.Previous):
-		return errors.New("the previous fingerprint is not k<key id>:<32 hex digits>")
-	case c.ChangedAt != "" && !isVersion(c.ChangedAt):
-		return errors.New("changedAt is not a decimal number")
-	case c.CreatedAt != "" && !isVersion(c.CreatedAt):
-		return errors.New("createdAt is not a decimal number")
-	}
-	if err := c.validateKind(); err != nil {
-		return err
-	}
+	err := cmp.Or(
+		faultIf(!c.Source.Kind.isSource(), "the kind is not a kind of source"),
+		faultIf(!isVersion(c.ResourceVersion), "the resourceversion is not a decimal number"),
+		faultIf(!isFingerprint(c.Fingerprint), "the fingerprint is not k<key id>:<32 hex digits>"),
+		faultIf(c.Previous != "" && !isFingerprint(c.Previous), "the previous fingerprint is not k<key id>:<32 hex digits>"),
+		faultIf(c.ChangedAt != "" && !isVersion(c.ChangedAt), "changedAt is not a decimal number"),
+		faultIf(c.CreatedAt != "" && !isVersion(c.CreatedAt), "createdAt is not a decimal number"),
+		c.validateKind(),
+		faultIf(slices.ContainsFunc(c.Changed, func(name string) bool { return !isDataKey(name) }), "a changed key is not a key of Kubernetes"),
+	)
 	for name, key := range c.Keys {
-		switch {
-		case !isDataKey(name):
-			return errors.New("a data key has a name that Kubernetes does not allow")
-		case key.Fingerprint != "" && !isFingerprint(key.Fingerprint):
-			return errors.New("a data key's fingerprint is not k<key id>:<32 hex digits>")
-		case key.ChangedAt != "" && !isVersion(key.ChangedAt):
-			return errors.New("a data key's changedAt is not a decimal number")
-		}
+		err = cmp.Or(err,
+			faultIf(!isDataKey(name), "a data key has a name that Kubernetes does not allow"),
+			faultIf(key.Fingerprint != "" && !isFingerprint(key.Fingerprint), "a data key's fingerprint is not k<key id>:<32 hex digits>"),
+			faultIf(key.ChangedAt != "" && !isVersion(key.ChangedAt), "a data key's changedAt is not a decimal number"))
 	}
-	for _, name := range c.Changed {
-		if !isDataKey(name) {
-			return errors.New("a changed key has a name that Kubernetes does not allow")
-		}
-	}
-	return nil
+	return err
 }
 
 func (c Change) validateKind() error {
-	hasStatus := c.Source.Kind == KindExternalSecret || c.Source.Kind == KindCertificate
-	switch {
-	case c.Cause != nil && c.Source.Kind != KindSecret && c.Source.Kind != KindExternalSecret:
-		return errors.New("only events of Secrets and ExternalSecrets have a cause")
-	case c.Status != nil && !hasStatus, c.Status == nil && hasStatus && c.Verb != VerbDeleted:
-		return errors.New("events of ExternalSecrets and Certificates have a status, and no others")
-	case c.Recent != nil && c.Source.Kind != KindSecretProviderClass:
-		return errors.New("only events of SecretProviderClasses have recent fingerprints")
-	case len(c.Recent) > MaxRecent:
-		return errors.New("there are too many recent fingerprints")
-	case slices.ContainsFunc(c.Recent, func(text string) bool { return !isFingerprint(text) }):
-		return errors.New("a recent fingerprint is not k<key id>:<32 hex digits>")
-	case c.Source.Kind == KindOpenBao:
-		return c.validateStore()
-	case c.Store != nil:
-		return errors.New("only events of secrets in a store have the state of a store")
-	case !c.Source.isLegal():
-		return errors.New("the namespace or the name is not a Kubernetes name")
+	kind := c.Source.Kind
+	hasStatus := kind == KindExternalSecret || kind == KindCertificate
+	err := cmp.Or(
+		faultIf(c.Cause != nil && kind != KindSecret && kind != KindExternalSecret, "only events of Secrets and ExternalSecrets have a cause"),
+		faultIf(c.Status != nil && !hasStatus || c.Status == nil && hasStatus && c.Verb != VerbDeleted,
+			"events of ExternalSecrets and Certificates have a status, and no others"),
+		faultIf(c.Recent != nil && kind != KindSecretProviderClass, "only events of SecretProviderClasses have recent fingerprints"),
+		faultIf(len(c.Recent) > MaxRecent, "there are too many recent fingerprints"),
+		faultIf(slices.ContainsFunc(c.Recent, func(text string) bool { return !isFingerprint(text) }),
+			"a recent fingerprint is not k<key id>:<32 hex digits>"),
+	)
+	if kind == KindOpenBao {
+		return cmp.Or(err, c.validateStore())
 	}
-	return nil
+	return cmp.Or(err,
+		faultIf(c.Store != nil, "only events of secrets in a store have the state of a store"),
+		faultIf(!c.Source.isLegal(), "the namespace or the name is not a Kubernetes name"))
 }
 
 func (c Change) validateStore() error {
 	path, err := c.Source.StorePath()
-	switch {
-	case err != nil:
-		return err
-	case c.Source.Namespace != "" || c.UID != path.Store:
-		return errors.New("the namespace is not empty, or the uid is not the name of the store")
-	case c.Store == nil:
-		return errors.New("the state of the store is missing")
-	}
-	return c.Store.validate()
+	return cmp.Or(err,
+		faultIf(c.Source.Namespace != "" || c.UID != path.Store, "the namespace is not empty, or the uid is not the name of the store"),
+		c.Store.validate())
 }

@@ -1,9 +1,9 @@
 package events
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,9 +45,6 @@ func (c Claim) Event() (event.Event, error) { return encode(c) }
 
 func parseClaim(e event.Event) (Claim, error) {
 	return decode(e, watcher, func(c *Claim, v envelope) error {
-		if v.kind != KindCluster || v.verb != VerbClaimed {
-			return Rejectf(ReasonUnknownType, "the event is of kind %s, want a claim", v.kind)
-		}
 		c.Cluster, c.UID, c.Time = v.cluster, v.uid, v.time
 		return nil
 	})
@@ -61,10 +58,7 @@ func (c Claim) envelope() envelope {
 }
 
 func (c Claim) validate() error {
-	if c.Replaces != "" && !isUID(c.Replaces) {
-		return errors.New("the replaced uid is not a Kubernetes UID")
-	}
-	return nil
+	return faultIf(c.Replaces != "" && !isUID(c.Replaces), "the replaced uid is not a Kubernetes UID")
 }
 
 // Predecessor returns the UID of the cluster that had the name before the cluster with the given UID, where c is the current claim. A new stream
@@ -112,12 +106,7 @@ func (w Watched) envelope() envelope {
 // ParseWatched returns what a CloudEvent says was watched. It returns a RejectError if the event does not say that.
 func ParseWatched(e event.Event) (Watched, error) {
 	return decode(e, watcher, func(w *Watched, v envelope) error {
-		if v.kind != KindCluster || v.verb != VerbWatched {
-			return Rejectf(ReasonUnknownType, "the event does not say what is watched")
-		}
-		if w.Cluster, w.Time = v.cluster, v.time; v.uid != w.name() {
-			return Rejectf(ReasonMalformed, "the partitionkey does not match the scope")
-		}
+		w.Cluster, w.Time = v.cluster, v.time
 		return nil
 	})
 }
@@ -154,13 +143,9 @@ func (s Scope) digest() string {
 }
 
 func (s Scope) validate() error {
-	switch {
-	case len(s.Kinds) == 0:
-		return errors.New("the scope has no kinds")
-	case slices.ContainsFunc(s.Kinds, func(kind Kind) bool { return !isWord(string(kind)) }):
-		return errors.New("a kind of the scope is not a word")
-	case slices.ContainsFunc(slices.Concat(s.Namespaces, s.IgnoredNamespaces), func(namespace string) bool { return !isLabel(namespace) }):
-		return errors.New("a namespace of the scope is not a DNS label")
-	}
-	return nil
+	namespaces := slices.Concat(s.Namespaces, s.IgnoredNamespaces)
+	return cmp.Or(
+		faultIf(len(s.Kinds) == 0, "the scope has no kinds"),
+		faultIf(slices.ContainsFunc(s.Kinds, func(kind Kind) bool { return !isWord(string(kind)) }), "a kind of the scope is not a word"),
+		faultIf(slices.ContainsFunc(namespaces, func(name string) bool { return !isLabel(name) }), "a namespace of the scope is not a DNS label"))
 }

@@ -28,70 +28,45 @@ func HeaderOf(e event.Event) (map[string][]string, error) {
 		return nil, Rejectf(ReasonUnknownVersion, "want CloudEvents %s", event.CloudEventsVersionV1)
 	}
 	fields, err := fieldsOf(e.Context.AsV1())
+	if err == nil {
+		_, err = attributesFrom(fields) // An attribute that cannot be read must not be written.
+	}
 	if err != nil {
 		return nil, err
 	}
-	header, values := make(map[string][]string, len(fields)+addedKeys), make([]string, len(fields))
-	for i, f := range fields {
-		// Check what the decoder checks: an attribute that cannot be read must not be written.
-		if err := setAttribute(nil, f.name, f.text); err != nil {
-			return nil, Rejectf(ReasonMalformed, "attribute %s: %w", f.name, err)
-		}
-		values[i] = percentEncode(f.text)
-		header[attributeKey(f.name)] = values[i : i+1 : i+1]
+	header := make(map[string][]string, len(fields)+addedKeys)
+	for name, text := range fields {
+		header[AttributePrefix+name] = []string{percentEncode(text)}
 	}
 	return header, checkSize(header, e.Data())
-}
-
-func attributeKey(name string) string {
-	if key, ok := attributeKeys[name]; ok {
-		return key
-	}
-	return AttributePrefix + name
-}
-
-// attributeKeys maps the names of the attributes of our own events to their header keys, to save concatenating them for each event.
-var attributeKeys = keysOf(
-	"specversion", "id", "source", "type", "subject", "datacontenttype", "time", extCluster, extKind, extNamespace, extName,
-	extResourceVersion, extFingerprint, extPartitionKey, extCausationID, extWorkloadKind, TraceparentKey, TracestateKey,
-)
-
-func keysOf(names ...string) map[string]string {
-	keys := make(map[string]string, len(names))
-	for _, name := range names {
-		keys[name] = AttributePrefix + name
-	}
-	return keys
 }
 
 // addedKeys is the maximum number of keys that publishing adds to a header: the trace context, and instructions for the stream.
 const addedKeys = 6
 
-// attributeField is an attribute as text.
-type attributeField struct{ name, text string }
-
-func fieldsOf(attributes *event.EventContextV1) ([]attributeField, error) {
-	fields := append(make([]attributeField, 0, 8+len(attributes.Extensions)),
-		attributeField{"specversion", event.CloudEventsVersionV1}, attributeField{"id", attributes.ID},
-		attributeField{"source", attributes.Source.String()}, attributeField{"type", attributes.Type})
+// fieldsOf returns the attributes as texts, by name.
+func fieldsOf(attributes *event.EventContextV1) (map[string]string, error) {
+	fields := map[string]string{
+		"specversion": event.CloudEventsVersionV1, "id": attributes.ID, "source": attributes.Source.String(), "type": attributes.Type,
+	}
 	if attributes.Subject != nil {
-		fields = append(fields, attributeField{"subject", *attributes.Subject})
+		fields["subject"] = *attributes.Subject
 	}
 	if attributes.DataContentType != nil {
-		fields = append(fields, attributeField{"datacontenttype", *attributes.DataContentType})
+		fields["datacontenttype"] = *attributes.DataContentType
 	}
 	if attributes.Time != nil {
-		fields = append(fields, attributeField{"time", attributes.Time.String()})
+		fields["time"] = attributes.Time.String()
 	}
 	if attributes.DataSchema != nil {
-		fields = append(fields, attributeField{"dataschema", attributes.DataSchema.String()})
+		fields["dataschema"] = attributes.DataSchema.String()
 	}
 	for name, value := range attributes.Extensions {
 		text, err := types.Format(value)
 		if err != nil {
 			return nil, Rejectf(ReasonMalformed, "extension %s: %w", name, err)
 		}
-		fields = append(fields, attributeField{name, text})
+		fields[name] = text
 	}
 	return fields, nil
 }

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ type envelope struct {
 // payload is an event of this package: its JSON data, from which its attributes follow.
 type payload interface {
 	envelope() envelope
-	// validate checks the fields that envelope.validate does not check.
+	// validate checks the fields that envelope.check does not check.
 	validate() error
 	// Subject returns the subject on StreamChanges.
 	Subject() string
@@ -188,44 +189,37 @@ func parseEnvelope(e event.Event, component string, data any) (envelope, error) 
 	return v, nil
 }
 
+// check checks a payload and its attributes.
 func (v envelope) check(p payload) error {
-	err := v.validate()
-	if err == nil {
-		err = p.validate()
-	}
+	err := cmp.Or(
+		faultIf(!isLabel(v.cluster), "the cluster is not a DNS label"),
+		faultIf(!slices.Contains(verbs[v.kind], v.verb), "the kind has no such verb"),
+		faultIf(!isUID(v.uid), "the uid is not a Kubernetes UID"),
+		faultIf(v.selfLink == "", "the kind of the object is unknown"),
+		faultIf(v.time.IsZero(), "the time is missing"),
+		p.validate())
 	if err != nil {
 		return &RejectError{Reason: ReasonMalformed, Err: err}
 	}
 	return nil
 }
 
-func (v envelope) validate() error {
-	switch {
-	case !isLabel(v.cluster):
-		return errors.New("the cluster is not a DNS label")
-	case !hasVerb(v.kind, v.verb):
-		return errors.New("the kind has no such verb")
-	case !isUID(v.uid):
-		return errors.New("the uid is not a Kubernetes UID")
-	case v.selfLink == "":
-		return errors.New("the kind of the object is unknown")
-	case v.time.IsZero():
-		return errors.New("the time is missing")
-	}
-	return nil
-}
-
-// matches checks a payload that was filled in from its data and v. The id and the self link of v must be those that follow from the payload.
+// matches checks a payload that was filled in from its data and v. The attributes must be those that follow from the payload.
 func (v envelope) matches(p payload) error {
 	want := p.envelope()
+	if v.kind != want.kind || v.verb != want.verb {
+		return Rejectf(ReasonUnknownType, "the event is of type %s, want another one", eventType(v.kind, v.verb))
+	}
 	if err := want.check(p); err != nil {
 		return err
 	}
-	switch {
-	case v.id != want.id:
-		return Rejectf(ReasonMalformed, "the id does not match the other attributes")
-	case v.selfLink != want.selfLink:
-		return Rejectf(ReasonMalformed, "the subject attribute does not match the other attributes")
+	for name, value := range want.extensions {
+		if v.extensions[name] != value {
+			return Rejectf(ReasonMalformed, "the attribute %s does not match the data", name)
+		}
+	}
+	if v.id != want.id || v.selfLink != want.selfLink || v.uid != want.uid {
+		return Rejectf(ReasonMalformed, "the id, the subject or the partitionkey does not match the other attributes")
 	}
 	return nil
 }

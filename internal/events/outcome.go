@@ -1,7 +1,7 @@
 package events
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -54,11 +54,7 @@ func (o Outcome) ID() string {
 	if !o.IsState() {
 		return o.Workload.UID + "/" + o.Cause + "/" + string(o.Verb) + "/" + o.Reason
 	}
-	of := o.Revision
-	if of == "" {
-		of = o.Cause
-	}
-	return o.Workload.UID + "/" + of + "/" + string(o.Verb)
+	return o.Workload.UID + "/" + cmp.Or(o.Revision, o.Cause) + "/" + string(o.Verb)
 }
 
 // IsState reports whether the outcome becomes the state of its workload on StreamChanges. A hold does not, and neither does the answer of
@@ -94,12 +90,9 @@ var renamedReasons = map[string]string{
 // gets that.
 func ParseOutcome(e event.Event) (Outcome, error) {
 	o, err := decode(e, actuator, func(o *Outcome, v envelope) error {
-		if v.kind != KindRollout {
-			return Rejectf(ReasonUnknownType, "the event is of kind %s, want an outcome", v.kind)
-		}
 		o.Cluster, o.Verb, o.Time, o.Trace = v.cluster, v.verb, v.time, v.trace
 		o.ResourceVersion, o.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]
-		return o.Workload.isNamedBy(v)
+		return nil
 	})
 	if now, renamed := renamedReasons[o.Reason]; renamed {
 		o.Reason = now // Only now, because the id has the reason.
@@ -118,13 +111,10 @@ func (o Outcome) envelope() envelope {
 }
 
 func (o Outcome) validate() error {
-	switch {
-	case o.ResourceVersion != "" && !isVersion(o.ResourceVersion):
-		return errors.New("the resourceversion is not a decimal number")
-	case !isText(o.Cause) || !isText(o.Revision):
-		return errors.New("the cause or the revision is not text")
-	}
-	return o.Workload.validate()
+	return cmp.Or(
+		faultIf(o.ResourceVersion != "" && !isVersion(o.ResourceVersion), "the resourceversion is not a decimal number"),
+		faultIf(!isText(o.Cause) || !isText(o.Revision), "the cause or the revision is not text"),
+		o.Workload.validate())
 }
 
 // Workload names an object that a change affects: one whose pods are rolled, or an ExternalSecret that is synced.
@@ -159,19 +149,8 @@ func (w Workload) extensions(resourceVersion, cause string) map[string]string {
 	}
 }
 
-// isNamedBy checks that the attributes of an event name the workload that its data has. Only the data has the place in the API of a configured kind.
-func (w Workload) isNamedBy(v envelope) error {
-	if w.UID != v.uid || w.Kind != v.extensions[extWorkloadKind] || w.Namespace != v.extensions[extNamespace] || w.Name != v.extensions[extName] {
-		return Rejectf(ReasonMalformed, "the attributes and the data name different objects")
-	}
-	return nil
-}
-
 func (w Workload) validate() error {
-	if !isSubdomain(w.Namespace) || !isSubdomain(w.Name) {
-		return errors.New("the namespace or the name of the workload is not a Kubernetes name")
-	}
-	return nil
+	return faultIf(!isSubdomain(w.Namespace) || !isSubdomain(w.Name), "the namespace or the name of the workload is not a Kubernetes name")
 }
 
 // selfLink returns the "subject" attribute of the workload's outcomes: its path in the Kubernetes API, as

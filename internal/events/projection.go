@@ -1,7 +1,7 @@
 package events
 
 import (
-	"errors"
+	"cmp"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -38,11 +38,7 @@ type ProjectedField struct {
 
 // ID returns the event's id. The same result has the same id for the same change or, without a change, for the same resourceVersion of the resource.
 func (p Projection) ID() string {
-	of := p.Cause
-	if of == "" {
-		of = p.ResourceVersion
-	}
-	return p.Target.UID + "/" + of + "/" + string(p.Verb) + "/" + p.Reason
+	return p.Target.UID + "/" + cmp.Or(p.Cause, p.ResourceVersion) + "/" + string(p.Verb) + "/" + p.Reason
 }
 
 // ProjectionSubject returns the subject of the projections of a resource: keyturn.v1.<cluster>.projection.<namespace>.<kind>-<name>.
@@ -55,12 +51,9 @@ func (p Projection) Event() (event.Event, error) { return encode(p) }
 
 func parseProjection(e event.Event) (Projection, error) {
 	return decode(e, projector, func(p *Projection, v envelope) error {
-		if v.kind != KindProjection {
-			return Rejectf(ReasonUnknownType, "the event is of kind %s, want a projection", v.kind)
-		}
 		p.Cluster, p.Verb, p.Time, p.Trace = v.cluster, v.verb, v.time, v.trace
 		p.ResourceVersion, p.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]
-		return p.Target.isNamedBy(v)
+		return nil
 	})
 }
 
@@ -75,11 +68,8 @@ func (p Projection) envelope() envelope {
 }
 
 func (p Projection) validate() error {
-	switch {
-	case !isVersion(p.ResourceVersion):
-		return errors.New("the resourceversion is not a decimal number")
-	case !isText(p.Cause) || !isText(p.Reason):
-		return errors.New("the cause or the reason is not text")
-	}
-	return p.Target.validate()
+	return cmp.Or(
+		faultIf(!isVersion(p.ResourceVersion), "the resourceversion is not a decimal number"),
+		faultIf(!isText(p.Cause) || !isText(p.Reason), "the cause or the reason is not text"),
+		p.Target.validate())
 }

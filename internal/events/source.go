@@ -150,8 +150,6 @@ func Verbs() []Verb {
 	return slices.Compact(all)
 }
 
-func hasVerb(kind Kind, verb Verb) bool { return slices.Contains(verbs[kind], verb) }
-
 // Origins names the clusters whose changes an actuator acts on.
 type Origins struct {
 	Cluster string // the actuator's own cluster
@@ -168,25 +166,12 @@ func (o Origins) clusters(kind Kind) []string {
 	return clusters
 }
 
-// subjects returns the subjects on which the last event of a source may be. The subject of the actuator's own cluster is first.
-func (o Origins) subjects(source Source) []string {
-	var subjects []string
-	for _, cluster := range o.clusters(source.Kind) {
-		subjects = append(subjects, Subject(cluster, source))
-	}
-	return subjects
-}
-
 // Filters returns the subject filters of the sources of a kind that a namespace can reference. Secrets in stores have no namespace.
 func (o Origins) Filters(kind Kind, namespace string) []string {
 	if kind != KindOpenBao {
 		return []string{NamespaceFilter(o.Cluster, kind, namespace)}
 	}
-	var filters []string
-	for _, cluster := range o.clusters(kind) {
-		filters = append(filters, KindFilter(cluster, kind))
-	}
-	return filters
+	return StoreFilters(o.clusters(kind))
 }
 
 // lastReader reads the last event on a subject, as a Reader does.
@@ -202,8 +187,8 @@ func (o Origins) Last(ctx context.Context, reader lastReader, source Source) (St
 	}
 	var stored Stored
 	var err error
-	for _, subject := range o.subjects(source) {
-		if stored, err = reader.Last(ctx, subject); !errors.Is(err, ErrNotFound) {
+	for _, cluster := range o.clusters(source.Kind) {
+		if stored, err = reader.Last(ctx, Subject(cluster, source)); !errors.Is(err, ErrNotFound) {
 			break
 		}
 	}

@@ -20,14 +20,12 @@ func TestSelfLinksOfSources(t *testing.T) {
 
 func TestOnlyASecretInAStoreIsLookedForUnderTheNamesOfOtherClusters(t *testing.T) {
 	origins := Origins{Cluster: "demo", StoresFrom: []string{"hub"}}
-	store := StorePath{Store: "bao", Namespace: RootNamespace, Mount: "secret", Path: "a"}.Source()
-	secret := Source{Kind: KindSecret, Namespace: "shop", Name: "db"}
 	for _, tt := range []struct {
 		name      string
 		got, want []string
 	}{
-		{"subjects of a secret in a store", origins.subjects(store), []string{"keyturn.v1.demo.openbao._.bao/root/secret/a", "keyturn.v1.hub.openbao._.bao/root/secret/a"}},
-		{"subjects of a Secret", origins.subjects(secret), []string{"keyturn.v1.demo.secret.shop.db"}},
+		{"clusters of a secret in a store", origins.clusters(KindOpenBao), []string{"demo", "hub"}},
+		{"clusters of a Secret", origins.clusters(KindSecret), []string{"demo"}},
 		{"filters of secrets in stores", origins.Filters(KindOpenBao, "shop"), []string{KindFilter("demo", KindOpenBao), KindFilter("hub", KindOpenBao)}},
 		{"filters of Secrets", origins.Filters(KindSecret, "shop"), []string{NamespaceFilter("demo", KindSecret, "shop")}},
 	} {

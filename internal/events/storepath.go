@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"strings"
@@ -104,15 +105,13 @@ const (
 )
 
 func (s *StoreState) validate() error {
-	switch {
-	case s.Engine != EngineKV && s.Engine != EngineDatabase && s.Engine != EngineLDAP:
-		return errors.New("the engine is unknown")
-	case s.Version < 0:
-		return errors.New("the version is negative")
-	case s.Revision == "" || len(s.Revision) > maxName || !isText(s.Revision):
-		return errors.New("the revision is missing or malformed")
+	if s == nil {
+		return errors.New("the state of the store is missing")
 	}
-	return nil
+	return cmp.Or(
+		faultIf(s.Engine != EngineKV && s.Engine != EngineDatabase && s.Engine != EngineLDAP, "the engine is unknown"),
+		faultIf(s.Version < 0, "the version is negative"),
+		faultIf(s.Revision == "" || len(s.Revision) > maxName || !isText(s.Revision), "the revision is missing or malformed"))
 }
 
 // StoreAddress returns the normal form of a secret store's address: scheme and host in lower case, without the default port of

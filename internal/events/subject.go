@@ -1,6 +1,8 @@
 package events
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -60,15 +62,6 @@ func (a Address) Subject() string {
 	return ChangesRoot + a.Cluster + "." + string(a.Kind) + "." + namespace + "." + name
 }
 
-// workload splits the name of the address of an outcome or a projection. Both results are empty for other kinds.
-func (a Address) workload() (kind, name string) {
-	if a.Kind != KindRollout && a.Kind != KindProjection {
-		return "", ""
-	}
-	kind, name, _ = strings.Cut(a.Name, "-")
-	return kind, name
-}
-
 // HistorySubject returns the subject on StreamHistory for a subject on StreamChanges.
 func HistorySubject(subject string) string {
 	return HistoryRoot + strings.TrimPrefix(subject, ChangesRoot)
@@ -81,7 +74,7 @@ func DeadLetterSubject(cluster, subject string) string {
 }
 
 // ParseSubject decodes a subject of StreamChanges. It returns a RejectError for a subject that is not encoded exactly as
-// Address.subject does: with ReasonUnknownVersion for another version of the subjects, and with ReasonMalformed otherwise.
+// Address.Subject does: with ReasonUnknownVersion for another version of the subjects, and with ReasonMalformed otherwise.
 func ParseSubject(subject string) (Address, error) {
 	rest, ours := strings.CutPrefix(subject, ChangesRoot)
 	if !ours {
@@ -96,44 +89,39 @@ func ParseSubject(subject string) (Address, error) {
 	}
 	a := Address{Cluster: tokens[0], Kind: Kind(tokens[1]), Name: decodeToken(tokens[3])}
 	if a.Kind == KindOpenBao {
-		return parsePathSubject(subject, a.Cluster, tokens[2], tokens[3])
+		a.Name = decodePath(tokens[3])
 	}
 	if tokens[2] != noNamespace {
 		a.Namespace = decodeToken(tokens[2])
 	}
-	name := a.Name
-	if a.Kind == KindRollout || a.Kind == KindProjection {
-		var workload string
-		workload, name = a.workload()
-		if !isWord(workload) {
-			return Address{}, Rejectf(ReasonMalformed, "subject %q: the name is not <workload kind>-<name>", subject)
-		}
-	}
-	switch {
-	case !isSubdomain(name):
-		return Address{}, Rejectf(ReasonMalformed, "subject %q: the name is not a Kubernetes name", subject)
-	case tokens[2] != noNamespace && !isSubdomain(a.Namespace):
-		return Address{}, Rejectf(ReasonMalformed, "subject %q: the namespace is not a Kubernetes name", subject)
-	case !isLabel(a.Cluster):
-		return Address{}, Rejectf(ReasonMalformed, "subject %q: the cluster is not a DNS label", subject)
-	case !isWord(string(a.Kind)):
-		return Address{}, Rejectf(ReasonMalformed, "subject %q: the kind is not a word", subject)
+	err := cmp.Or(
+		faultIf(!isLabel(a.Cluster), "the cluster is not a DNS label"),
+		faultIf(!isWord(string(a.Kind)), "the kind is not a word"),
+		a.validateName(),
+		faultIf(a.Subject() != subject, "a part of it is escaped in another way than by Keyturn"),
+	)
+	if err != nil {
+		return Address{}, Rejectf(ReasonMalformed, "subject %q: %w", subject, err)
 	}
 	return a, nil
 }
 
-func parsePathSubject(subject, cluster, namespace, token string) (Address, error) {
-	a := Address{Cluster: cluster, Kind: KindOpenBao, Name: decodePath(token)}
-	_, err := Source{Kind: KindOpenBao, Name: a.Name}.StorePath()
-	switch {
-	case err != nil:
-		return Address{}, Rejectf(ReasonMalformed, "subject %q: %w", subject, err)
-	case namespace != noNamespace || encodePath(a.Name) != token:
-		return Address{}, Rejectf(ReasonMalformed, "subject %q: want the namespace %s and the name escaped", subject, noNamespace)
-	case !isLabel(cluster):
-		return Address{}, Rejectf(ReasonMalformed, "subject %q: the cluster is not a DNS label", subject)
+func (a Address) validateName() error {
+	name := a.Name
+	switch a.Kind {
+	case KindOpenBao:
+		_, err := a.Source().StorePath()
+		return cmp.Or(err, faultIf(a.Namespace != "", "the namespace is not "+noNamespace))
+	case KindRollout, KindProjection:
+		var workload string
+		if workload, name, _ = strings.Cut(a.Name, "-"); !isWord(workload) {
+			return errors.New("the name is not <workload kind>-<name>")
+		}
 	}
-	return a, nil
+	return cmp.Or(
+		faultIf(!isSubdomain(name), "the name is not a Kubernetes name"),
+		faultIf(a.Namespace != "" && !isSubdomain(a.Namespace), "the namespace is not a Kubernetes name"),
+	)
 }
 
 // ValidateCluster checks the configured name of a cluster, which is a token of each subject and the host of the "source" attribute.
@@ -151,15 +139,7 @@ func decodeToken(token string) string { return strings.ReplaceAll(token, "_", ".
 
 // encodePath escapes characters that are illegal in a subject as %XX. It keeps the slashes, for readability.
 func encodePath(name string) string {
-	var token strings.Builder
-	for _, c := range []byte(name) {
-		if isAlnum(c) || c >= 'A' && c <= 'Z' || c == '-' || c == '_' || c == '/' {
-			token.WriteByte(c)
-			continue
-		}
-		writeEscaped(&token, c)
-	}
-	return token.String()
+	return escaped(name, func(c byte) bool { return isAlnum(c) || c >= 'A' && c <= 'Z' || c == '-' || c == '_' || c == '/' })
 }
 
 // decodePath returns "" for a token that is not percent-encoded.

@@ -3,6 +3,7 @@ package events
 import (
 	"cmp"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -14,6 +15,14 @@ const (
 	maxLabel = 63
 	maxName  = 253
 )
+
+// faultIf returns an error if something is wrong. cmp.Or returns the first of several.
+func faultIf(isWrong bool, fault string) error {
+	if isWrong {
+		return errors.New(fault)
+	}
+	return nil
+}
 
 func isSubdomain(text string) bool {
 	if len(text) > maxName {

@@ -11,26 +11,23 @@ import (
 // percentEncode encodes an attribute for a message header: it percent-encodes the UTF-8 bytes of space, '"', '%' and
 // everything outside U+0021..U+007E. This includes CR and LF, so no value can add a header.
 func percentEncode(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf || !isPlain(byte(r)) }) {
+	return escaped(text, func(c byte) bool { return c > ' ' && c <= '~' && c != '"' && c != '%' })
+}
+
+// escaped returns a text with each byte as %XX that is not plain.
+func escaped(text string, isPlain func(byte) bool) string {
+	if isOf(text, isPlain) {
 		return text
 	}
 	var b strings.Builder
-	b.Grow(len(text))
 	for _, c := range []byte(text) {
 		if isPlain(c) {
 			b.WriteByte(c)
 		} else {
-			writeEscaped(&b, c)
+			fmt.Fprintf(&b, "%%%02X", c)
 		}
 	}
 	return b.String()
-}
-
-// isPlain reports whether a byte stands for itself.
-func isPlain(c byte) bool { return c > ' ' && c <= '~' && c != '"' && c != '%' }
-
-func writeEscaped(b *strings.Builder, c byte) {
-	fmt.Fprintf(b, "%%%02X", c)
 }
 
 // percentDecode is the inverse of percentEncode. As the NATS binding requires, it also accepts lower-case hex digits and
@@ -66,18 +63,9 @@ func unquote(value string) string {
 
 // isText reports whether the text is a CloudEvents String: valid UTF-8 without control characters and noncharacters.
 func isText(text string) bool {
-	if !utf8.ValidString(text) {
-		return false
-	}
-	for _, r := range text {
-		switch {
-		case r < 0x20, r >= 0x7f && r <= 0x9f:
-			return false
-		case r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe:
-			return false
-		}
-	}
-	return true
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
+		return r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0xfdd0 && r <= 0xfdef || r&0xfffe == 0xfffe
+	})
 }
 
 // Printable returns untrusted text as one line that is safe to print, with spaces for what controls a terminal or reorders text.

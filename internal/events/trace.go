@@ -60,7 +60,7 @@ const traceIDPlaceholder = "{traceID}"
 
 // ID returns the trace id in 32 hexadecimal digits, as tracing backends use it, or "" if there is no trace.
 func (t TraceContext) ID() string {
-	if id := trace.SpanContextFromContext(t.remote()).TraceID(); id.IsValid() {
+	if id := t.SpanContext().TraceID(); id.IsValid() {
 		return id.String()
 	}
 	return ""
