@@ -65,9 +65,8 @@ func (b *Bus) streams() map[string]*jetstream.Stream {
 // Cluster returns the configured name of the cluster.
 func (b *Bus) Cluster() string { return b.cluster }
 
-// OnReconnect calls fn each time the connection to NATS is up again, until ctx is done or the connection is closed. If the
-// connection comes up often while fn runs, some calls are dropped.
-func (b *Bus) OnReconnect(ctx context.Context, fn func()) {
+// OnReconnect sends to a channel with room for one signal each time the connection to NATS is up again, until ctx is done or the connection is closed.
+func (b *Bus) OnReconnect(ctx context.Context, reconnected chan<- struct{}) {
 	connection := b.js.Conn()
 	changed := connection.StatusChanged(nats.CONNECTED, nats.CLOSED)
 	defer connection.RemoveStatusListener(changed)
@@ -76,8 +75,12 @@ func (b *Bus) OnReconnect(ctx context.Context, fn func()) {
 		case <-ctx.Done():
 			return
 		case status := <-changed:
-			if status == nats.CONNECTED {
-				fn()
+			if status != nats.CONNECTED {
+				continue
+			}
+			select {
+			case reconnected <- struct{}{}:
+			default: // A signal is already waiting.
 			}
 		}
 	}

@@ -86,7 +86,7 @@ func (e *epoch) consume(ctx context.Context, filter string) error {
 		return err
 	}
 	defer stop()
-	received, since, complete := uint64(0), time.Now(), false
+	last, since, complete := &jetstream.MsgMetadata{}, time.Now(), false
 	for {
 		var wait []jetstream.NextOpt
 		if !complete {
@@ -96,9 +96,11 @@ func (e *epoch) consume(ctx context.Context, filter string) error {
 		var isPut bool
 		switch {
 		case errors.Is(err, nats.ErrTimeout):
-			if isPut, err = e.isPut(ctx, consumer, received, since); err != nil {
+			if isPut, err = e.bus.caughtUp(ctx, consumer, last, since); err != nil {
 				return err
 			}
+			// How far a consumer with nothing pending has come proves nothing: its server may lack the newest events for a while.
+			isPut = isPut && !time.Now().Before(e.settled)
 		case err != nil:
 			return err
 		default:
@@ -106,37 +108,17 @@ func (e *epoch) consume(ctx context.Context, filter string) error {
 			if err != nil {
 				return err
 			}
-			if received++; meta.Sequence.Consumer != received {
+			if meta.Sequence.Consumer != last.Sequence.Consumer+1 {
 				return errLost
 			}
 			e.put(ctx, e.bus.stored(msg, meta))
-			isPut, since = meta.Sequence.Stream >= e.first, time.Now()
+			isPut, last, since = meta.Sequence.Stream >= e.first, meta, time.Now()
 		}
 		if !complete && isPut {
 			complete = true
 			e.complete <- struct{}{}
 		}
 	}
-}
-
-// isPut reports whether everything up to first was put of what a consumer looks at. The error wraps errUnasked if nothing will come, and errLost if
-// nothing has come for too long. Other errors are ignored: the next call asks again.
-//
-// A consumer with nothing pending looks no further, so how far it has come proves nothing. Its server may lack the newest events for a while.
-func (e *epoch) isPut(ctx context.Context, consumer jetstream.Consumer, received uint64, since time.Time) (bool, error) {
-	bounded, cancel := context.WithTimeout(ctx, infoTimeout)
-	defer cancel()
-	info, err := consumer.Info(bounded)
-	isReceived := err == nil && info.Delivered.Consumer == received
-	switch {
-	case isReceived && info.NumPending == 0 && !time.Now().Before(e.settled):
-		return true, nil
-	case time.Since(since) > e.bus.lostAfter:
-		return false, errLost
-	case isReceived && info.NumWaiting == 0 && time.Since(since) >= e.bus.stall:
-		return false, errUnasked
-	}
-	return false, nil
 }
 
 func (e *epoch) put(ctx context.Context, stored events.Stored) {

@@ -48,14 +48,7 @@ func (f *Follower) Run(ctx context.Context) {
 	reconnected := make(chan struct{}, 1)
 	var listening sync.WaitGroup
 	defer listening.Wait()
-	listening.Go(func() {
-		f.bus.OnReconnect(ctx, func() {
-			select {
-			case reconnected <- struct{}{}:
-			default:
-			}
-		})
-	})
+	listening.Go(func() { f.bus.OnReconnect(ctx, reconnected) })
 	current := &epoch{stop: func() {}}
 	defer func() { current.end() }()
 	delays := followerBackoff()

@@ -74,8 +74,8 @@ func (g *StreamGuard) keep(ctx context.Context, want jetstream.StreamConfig) err
 		return err
 	}
 	left := make(map[string]bool)
-	for _, difference := range streamDifferences(now, want) {
-		left[difference.field] = true
+	for _, d := range streamDifferences(now, want) {
+		left[d.field] = true
 	}
 	for _, d := range streamDifferences(have, want) {
 		about := []any{"stream", want.Name, "field", d.field, "found", d.found, "required", d.required}
@@ -98,16 +98,17 @@ func (g *StreamGuard) isNew(what string) bool {
 	return true
 }
 
-// streamDifference is a field in which a stream differs from what is wanted.
-type streamDifference struct {
-	field           string
-	found, required any
-}
+// difference is a field, by its name in JSON, in which a stream or a consumer differs from what is wanted.
+type difference struct{ field, found, required string }
 
 // streamDifferences returns every field in which a stream differs from what Declare declares, of all that the client's type has.
-func streamDifferences(have, want jetstream.StreamConfig) []streamDifference {
-	have, want = normalized(have), normalized(want)
-	var list []streamDifference
+func streamDifferences(have, want jetstream.StreamConfig) []difference {
+	return differences(normalized(have), normalized(want))
+}
+
+// differences compares the configurations of two streams or consumers.
+func differences[Config any](have, want Config) []difference {
+	var list []difference
 	found, required := reflect.ValueOf(have), reflect.ValueOf(want)
 	for i := range found.NumField() {
 		a, b := found.Field(i), required.Field(i)
@@ -115,7 +116,7 @@ func streamDifferences(have, want jetstream.StreamConfig) []streamDifference {
 			continue
 		}
 		name, _, _ := strings.Cut(found.Type().Field(i).Tag.Get("json"), ",")
-		list = append(list, streamDifference{field: name, found: shown(a), required: shown(b)})
+		list = append(list, difference{field: name, found: shown(a), required: shown(b)})
 	}
 	return list
 }
@@ -152,7 +153,7 @@ func irrevocable(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	return want
 }
 
-// shown formats a value for a log line. It dereferences pointers, whose addresses would say nothing.
+// shown formats a value for a log line or an error. It dereferences pointers, whose addresses would say nothing.
 func shown(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()

@@ -121,7 +121,7 @@ func (b *Bus) record(ctx context.Context, msg *nats.Msg, id, sharer string) erro
 	if !ok {
 		return nil
 	}
-	ack, err := b.store(ctx, events.StreamHistory, events.HistorySubject(msg.Subject), msg, id, forSoLong(taken.ttl)...)
+	ack, err := b.store(ctx, events.StreamHistory, events.HistorySubject(msg.Subject), msg, id, jetstream.WithMsgTTL(taken.ttl))
 	if err != nil || ack.Duplicate {
 		b.share.giveBack(taken)
 	}

@@ -40,7 +40,7 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...events.Outcome) [
 			taken, ok := b.share.take(ctx, o.Workload.Namespace, p.msg.Size())
 			if p.ttl = stateTTL(taken, ok); ok {
 				p.taken = taken
-				b.send(ctx, p, events.StreamHistory, events.HistorySubject(p.msg.Subject), forSoLong(taken.ttl)...)
+				b.send(ctx, p, events.StreamHistory, events.HistorySubject(p.msg.Subject), jetstream.WithMsgTTL(taken.ttl))
 			}
 		}
 	}

@@ -26,11 +26,11 @@ type visit = func(jetstream.Msg, *jetstream.MsgMetadata) error
 
 // reading is one call of Reader.read or Reader.follow.
 type reading struct {
-	stream           jetstream.Stream
-	config           jetstream.OrderedConsumerConfig // the configuration of the next consumer, which starts after the last message
-	follows          bool                            // set for a reading that goes on with new messages
-	stall, lostAfter time.Duration                   // the constants of the same names, except in tests
-	since            time.Time                       // when the last message came, or the reading began
+	reader  *Reader
+	stream  jetstream.Stream
+	config  jetstream.OrderedConsumerConfig // the configuration of the next consumer, which starts after the last message
+	follows bool                            // set for a reading that goes on with new messages
+	since   time.Time                       // when the last message came, or the reading began
 }
 
 // read calls fn for each message of a stream until it has caught up.
@@ -43,7 +43,7 @@ func (r *Reader) read(ctx context.Context, stream jetstream.Stream, config jetst
 	config.InactiveThreshold = time.Minute
 	// The iterator replaces a lost consumer. Without a limit, it would try forever on a stream that was deleted.
 	config.MaxResetAttempts = 4
-	one := &reading{stream: stream, config: config, stall: r.stall, lostAfter: r.lostAfter, since: time.Now()}
+	one := &reading{reader: r, stream: stream, config: config, since: time.Now()}
 	for {
 		if err := one.run(ctx, fn); !errors.Is(err, errUnasked) {
 			return err
@@ -53,7 +53,7 @@ func (r *Reader) read(ctx context.Context, stream jetstream.Stream, config jetst
 
 // follow is read, except that it goes on with new messages, until ctx is done or reading fails for good.
 func (r *Reader) follow(ctx context.Context, stream jetstream.Stream, config jetstream.OrderedConsumerConfig, fn visit) error {
-	return (&reading{stream: stream, config: config, follows: true}).run(ctx, fn)
+	return (&reading{reader: r, stream: stream, config: config, follows: true}).run(ctx, fn)
 }
 
 // run reads with one consumer. The error wraps errUnasked if another consumer must continue.
@@ -75,7 +75,7 @@ func (r *reading) run(ctx context.Context, fn visit) error {
 	defer stop()
 	var bounded []jetstream.NextOpt
 	if !r.follows {
-		bounded = append(bounded, jetstream.NextMaxWait(r.stall))
+		bounded = append(bounded, jetstream.NextMaxWait(r.reader.stall))
 	}
 	last := &jetstream.MsgMetadata{}
 	for {
@@ -84,11 +84,11 @@ func (r *reading) run(ctx context.Context, fn visit) error {
 		case ctx.Err() != nil:
 			return failed(context.Cause(ctx))
 		case errors.Is(err, nats.ErrTimeout) && !r.follows:
-			done, err := r.caughtUp(ctx, consumer, last)
+			isDone, err := r.reader.caughtUp(ctx, consumer, last, r.since)
 			switch {
 			case err != nil:
 				return failed(err)
-			case done:
+			case isDone:
 				return nil
 			}
 			continue
@@ -129,29 +129,30 @@ func iterate(ctx context.Context, consumer jetstream.Consumer, opts ...jetstream
 	}, nil
 }
 
-// caughtUp asks the server whether it has sent everything, and reports whether all of it was received. The error is ErrStreamNotFound if the stream
-// no longer exists, errUnasked, or errLost after too long a wait. Other errors are ignored: the next call asks again.
-func (r *reading) caughtUp(ctx context.Context, consumer jetstream.Consumer, last *jetstream.MsgMetadata) (bool, error) {
+// caughtUp asks the server of a consumer whether it has sent everything, and reports whether all of it was received, up to the last message, which came
+// at the time since. The error is ErrStreamNotFound if the stream no longer exists, errUnasked if nothing will come, or errLost after too long a wait.
+// Other errors are ignored: the next call asks again.
+func (r *Reader) caughtUp(ctx context.Context, consumer jetstream.Consumer, last *jetstream.MsgMetadata, since time.Time) (bool, error) {
 	bounded, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()
 	info, err := consumer.Info(bounded)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return false, err
 	}
-	complete := false
+	isReceived := false
 	if err == nil {
 		var received uint64
 		if last.Consumer == info.Name { // otherwise, it is from a consumer that this one has replaced
 			received = last.Sequence.Consumer
 		}
-		complete = info.Delivered.Consumer == received
+		isReceived = info.Delivered.Consumer == received
 	}
-	switch {
-	case complete && info.NumPending == 0:
+	switch wait := time.Since(since); {
+	case isReceived && info.NumPending == 0:
 		return true, nil
-	case time.Since(r.since) > r.lostAfter:
+	case wait > r.lostAfter:
 		return false, errLost
-	case complete && info.NumWaiting == 0:
+	case isReceived && info.NumWaiting == 0 && wait >= r.stall:
 		return false, errUnasked
 	}
 	return false, nil

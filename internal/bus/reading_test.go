@@ -37,9 +37,9 @@ func TestAReadingThatHasMissedAMessageEndsWithAnError(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := &reading{lostAfter: lostAfter, since: time.Now().Add(-tt.silent)}
+				r, since := &Reader{lostAfter: lostAfter}, time.Now().Add(-tt.silent)
 				last := &jetstream.MsgMetadata{Consumer: "c", Sequence: jetstream.SequencePair{Consumer: 2}}
-				if got, err := r.caughtUp(t.Context(), lagging{info: tt.info}, last); got != tt.want || !errors.Is(err, tt.err) {
+				if got, err := r.caughtUp(t.Context(), lagging{info: tt.info}, last, since); got != tt.want || !errors.Is(err, tt.err) {
 					t.Errorf("it has caught up: %t, %v; want %t, %v", got, err, tt.want, tt.err)
 				}
 			})

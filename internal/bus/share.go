@@ -132,11 +132,3 @@ func (h *historyShare) isCrowded(ctx context.Context, size int) bool {
 	h.stored += uint64(size)
 	return h.stored > h.half
 }
-
-// forSoLong returns the option that makes the stream keep an event for ttl, or no option if ttl is zero.
-func forSoLong(ttl time.Duration) []jetstream.PublishOpt {
-	if ttl == 0 {
-		return nil
-	}
-	return []jetstream.PublishOpt{jetstream.WithMsgTTL(ttl)}
-}

@@ -78,7 +78,7 @@ func TestVerify(t *testing.T) {
 		{"a queue is drained by its reader", events.StreamHistory, func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }, "HISTORY: retention is WorkQueue, want Limits"},
 		{"a transform moves events where nobody looks", events.StreamHistory, func(c *jetstream.StreamConfig) {
 			c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: ">", Destination: "moved.>"}
-		}, "HISTORY: subject_transform is set, want unset"},
+		}, "HISTORY: subject_transform is {> moved.>}, want <nil>"},
 		{"a stream is missing", events.StreamDeadLetters, nil, "DEADLETTERS does not exist"},
 	}
 	s := sharedServer(t)

@@ -27,7 +27,7 @@ func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patien
 		case err != nil:
 			wrong = append(wrong, fmt.Errorf("reading stream %s: %w", want.Name, err))
 		default:
-			wrong = append(wrong, differences(stream.CachedInfo().Config, want, cluster)...)
+			wrong = append(wrong, faults(stream.CachedInfo().Config, want, cluster)...)
 		}
 	}
 	if len(absent) > 0 && len(wrong) == 0 {
@@ -72,39 +72,29 @@ func awaitDeclared(ctx context.Context, js jetstream.JetStream, cluster string, 
 	}
 }
 
-// differences returns an error for each field of a stream that has a wrong value. Fields that it does not check are the
+// faults returns an error for each field of a stream that has a wrong value. Fields that it does not check are the
 // operator's choice: replicas, placement, compression, retention.
-func differences(have, want jetstream.StreamConfig, cluster string) []error {
+func faults(have, want jetstream.StreamConfig, cluster string) []error {
 	var errs []error
-	must := func(holds bool, field string, found, required any) {
-		if !holds {
-			errs = append(errs, fmt.Errorf("%w: %s: %s is %v, want %v", errStream, want.Name, field, found, required))
-		}
-	}
 	subject := strings.TrimSuffix(want.Subjects[0], ">") + cluster + ".>"
-	covered := slices.ContainsFunc(have.Subjects, func(pattern string) bool { return covers(pattern, subject) })
-	must(covered, "subjects", have.Subjects, "one that covers "+subject)
-	must(have.Storage == want.Storage, "storage", have.Storage, want.Storage)
-	must(have.Retention == want.Retention, "retention", have.Retention, want.Retention)
-	must(have.Discard == want.Discard, "discard", have.Discard, want.Discard)
-	must(!have.DiscardNewPerSubject, "discard_new_per_subject", have.DiscardNewPerSubject, false)
-	must(have.MaxMsgsPerSubject == want.MaxMsgsPerSubject, "max_msgs_per_subject", have.MaxMsgsPerSubject, want.MaxMsgsPerSubject)
-	must(have.AllowDirect, "allow_direct", have.AllowDirect, true)
-	must(have.AllowMsgTTL || !want.AllowMsgTTL, "allow_msg_ttl", have.AllowMsgTTL, want.AllowMsgTTL)
-	must(!have.NoAck, "no_ack", have.NoAck, false)
-	must(!have.Sealed, "sealed", have.Sealed, false)
-	must(have.Mirror == nil, "mirror", "set", "unset")
-	must(have.SubjectTransform == nil, "subject_transform", "set", "unset")
+	if !slices.ContainsFunc(have.Subjects, func(pattern string) bool { return covers(pattern, subject) }) {
+		errs = append(errs, fmt.Errorf("%w: %s: subjects is %v, want one that covers %s", errStream, want.Name, have.Subjects, subject))
+	}
+	must := have
+	must.Storage, must.Retention, must.Discard, must.MaxMsgsPerSubject = want.Storage, want.Retention, want.Discard, want.MaxMsgsPerSubject
+	must.AllowDirect, must.AllowMsgTTL = true, have.AllowMsgTTL || want.AllowMsgTTL
+	must.DiscardNewPerSubject, must.NoAck, must.Sealed, must.Mirror, must.SubjectTransform = false, false, false, nil, nil
 	// With any of these, a client that may publish on one subject of the stream could use a header to erase other subjects or publish on them.
-	must(!have.AllowRollup, "allow_rollup_hdrs", have.AllowRollup, false)
-	must(!have.AllowMsgSchedules, "allow_msg_schedules", have.AllowMsgSchedules, false)
-	must(!have.AllowMsgCounter, "allow_msg_counter", have.AllowMsgCounter, false)
-	must(have.MaxMsgSize < 1 || have.MaxMsgSize >= maxMessage, "max_msg_size", have.MaxMsgSize, fmt.Sprintf("at least %d", maxMessage))
+	must.AllowRollup, must.AllowMsgSchedules, must.AllowMsgCounter = false, false, false
+	if have.MaxMsgSize > 0 {
+		must.MaxMsgSize = max(have.MaxMsgSize, maxMessage)
+	}
 	if want.Name == events.StreamChanges {
 		// If the state of a source expired, the next change of the source would look like its creation.
-		must(have.MaxAge == 0, "max_age", have.MaxAge, "0")
-		must(have.MaxMsgs < 1, "max_msgs", have.MaxMsgs, -1)
-		must(have.MaxBytes < 1, "max_bytes", have.MaxBytes, -1)
+		must.MaxAge, must.MaxMsgs, must.MaxBytes = 0, min(have.MaxMsgs, 0), min(have.MaxBytes, 0)
+	}
+	for _, d := range streamDifferences(have, must) {
+		errs = append(errs, fmt.Errorf("%w: %s: %s is %s, want %s", errStream, want.Name, d.field, d.found, d.required))
 	}
 	return errs
 }

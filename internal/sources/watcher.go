@@ -214,7 +214,7 @@ func (w *Watcher) watchStream(ctx context.Context, running *sync.WaitGroup, read
 		log: w.log,
 	}
 	reconnected := make(chan struct{}, 1)
-	running.Go(func() { b.OnReconnect(ctx, func() { signal(reconnected) }) })
+	running.Go(func() { b.OnReconnect(ctx, reconnected) })
 	running.Go(func() { recovery.run(ctx, reconnected) })
 	running.Go(func() { reader.forgetTombstones(ctx) })
 }
