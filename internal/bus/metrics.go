@@ -20,28 +20,18 @@ type metrics struct {
 
 func (m *metrics) instruments() []telemetry.Instrument {
 	return []telemetry.Instrument{
-		{
-			Gauge: &m.used, Name: "keyturn.stream.used", Unit: "By", Labels: []string{"stream"},
-			About: "Size of a stream. Absent while NATS is unreachable, like the following ones.",
-		},
-		{
-			Gauge: &m.limit, Name: "keyturn.stream.limit", Unit: "By", Labels: []string{"stream"},
-			About: "Size at which a stream drops its oldest events. Absent for one without a limit, such as CHANGES.",
-		},
-		{
-			Gauge: &m.events, Name: "keyturn.stream.events", Unit: "{event}", Labels: []string{"stream"},
-			About: "Events of a stream. CHANGES has one for each source, for each that was deleted in the last 24 hours, and for each workload " +
-				"that was rolled in the last 30 days.",
-		},
-		{
-			Gauge: &m.oldest, Name: "keyturn.stream.oldest", Unit: "s", Labels: []string{"stream"},
-			About: "Time at which the oldest event of a stream was stored, in seconds since 1970. Absent for an empty one.",
-		},
-		{
-			Counter: &m.beyond, Name: "keyturn.history.beyond.share", Unit: "{event}", Labels: []string{"kept"},
-			About: "Events beyond the share of their namespace in HISTORY, which keeps them for an hour, or not at all (none). " +
-				"The log names the namespace.",
-		},
+		telemetry.Gauge(&m.used, "keyturn.stream.used", "By",
+			"Size of a stream. Absent while NATS is unreachable, like the following ones.", "stream"),
+		telemetry.Gauge(&m.limit, "keyturn.stream.limit", "By",
+			"Size at which a stream drops its oldest events. Absent for one without a limit, such as CHANGES.", "stream"),
+		telemetry.Gauge(&m.events, "keyturn.stream.events", "{event}",
+			"Events of a stream. CHANGES has one for each source, for each that was deleted in the last 24 hours, and for each workload "+
+				"that was rolled in the last 30 days.", "stream"),
+		telemetry.Gauge(&m.oldest, "keyturn.stream.oldest", "s",
+			"Time at which the oldest event of a stream was stored, in seconds since 1970. Absent for an empty one.", "stream"),
+		telemetry.Counter(&m.beyond, "keyturn.history.beyond.share", "{event}",
+			"Events beyond the share of their namespace in HISTORY, which keeps them for an hour, or not at all (none). "+
+				"The log names the namespace.", "kept"),
 	}
 }
 

@@ -14,46 +14,27 @@ import (
 
 // metrics has the metrics of the watcher, without those of secret stores.
 type metrics struct {
-	changes metric.Int64Counter
-	errors  metric.Int64Counter
-	lost    metric.Int64Counter
-	sent    metric.Int64Counter
-	queue   metric.Int64ObservableGauge
-	sources metric.Int64ObservableGauge
-	failing metric.Int64ObservableGauge
-	waiting metric.Int64ObservableGauge
+	changes, errors, lost, sent      metric.Int64Counter
+	queue, sources, failing, waiting metric.Int64ObservableGauge
 }
 
 // instruments is the only definition of the metrics.
 func (m *metrics) instruments() []telemetry.Instrument {
 	return []telemetry.Instrument{
-		{Counter: &m.changes, Name: "keyturn.watcher.events", Unit: "{event}", Labels: []string{"kind", "verb"}, About: "Events published about sources."},
-		{
-			Counter: &m.errors, Name: "keyturn.watcher.publish.errors", Unit: "{error}",
-			About: "Failed attempts to publish an event. Each is retried, unless the event can never be valid.",
-		},
-		{
-			Counter: &m.lost, Name: "keyturn.watcher.lost", Unit: "{event}",
-			About: "Events that the stream has lost, because it was purged, rolled back or created again. Each is published again.",
-		},
-		{
-			Counter: &m.sent, Name: "messaging.client.sent.messages", Unit: "{message}",
-			Labels: []string{"messaging.system", "messaging.operation.name", "messaging.destination.template", "error.type"},
-			About:  "Requests to publish an event. A failed one has an error.type, which is conflict if another watcher was faster.",
-		},
-		{Gauge: &m.queue, Name: "keyturn.watcher.queue", Unit: "{source}", About: "Sources waiting to be compared with their last event."},
-		{
-			Gauge: &m.waiting, Name: "keyturn.watcher.throttled", Unit: "{source}",
-			About: "Sources whose change waits because their namespace has used up --namespace-budget. The log names the namespace.",
-		},
-		{
-			Gauge: &m.sources, Name: "keyturn.watcher.sources", Unit: "{source}", Labels: []string{"kind"},
-			About: "Watched sources that exist according to the stream.",
-		},
-		{
-			Gauge: &m.failing, Name: "keyturn.watcher.failing", Unit: "{source}", Labels: []string{"kind"},
-			About: "Watched Certificates that failed to issue and ExternalSecrets that failed to sync, according to the stream.",
-		},
+		telemetry.Counter(&m.changes, "keyturn.watcher.events", "{event}", "Events published about sources.", "kind", "verb"),
+		telemetry.Counter(&m.errors, "keyturn.watcher.publish.errors", "{error}",
+			"Failed attempts to publish an event. Each is retried, unless the event can never be valid."),
+		telemetry.Counter(&m.lost, "keyturn.watcher.lost", "{event}",
+			"Events that the stream has lost, because it was purged, rolled back or created again. Each is published again."),
+		telemetry.Counter(&m.sent, "messaging.client.sent.messages", "{message}",
+			"Requests to publish an event. A failed one has an error.type, which is conflict if another watcher was faster.",
+			"messaging.system", "messaging.operation.name", "messaging.destination.template", "error.type"),
+		telemetry.Gauge(&m.queue, "keyturn.watcher.queue", "{source}", "Sources waiting to be compared with their last event."),
+		telemetry.Gauge(&m.waiting, "keyturn.watcher.throttled", "{source}",
+			"Sources whose change waits because their namespace has used up --namespace-budget. The log names the namespace."),
+		telemetry.Gauge(&m.sources, "keyturn.watcher.sources", "{source}", "Watched sources that exist according to the stream.", "kind"),
+		telemetry.Gauge(&m.failing, "keyturn.watcher.failing", "{source}",
+			"Watched Certificates that failed to issue and ExternalSecrets that failed to sync, according to the stream.", "kind"),
 	}
 }
 

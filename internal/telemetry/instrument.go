@@ -35,6 +35,16 @@ type Instrument struct {
 	Buckets []float64
 }
 
+// Counter returns the definition of a counter.
+func Counter(into *metric.Int64Counter, name, unit, about string, labels ...string) Instrument {
+	return Instrument{Counter: into, Name: name, Unit: unit, About: about, Labels: labels}
+}
+
+// Gauge returns the definition of a gauge, which the package observes by a callback.
+func Gauge(into *metric.Int64ObservableGauge, name, unit, about string, labels ...string) Instrument {
+	return Instrument{Gauge: into, Name: name, Unit: unit, About: about, Labels: labels}
+}
+
 // Latency returns buckets in seconds, from 5 milliseconds to a quarter of an hour.
 func Latency() []float64 {
 	return []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900}

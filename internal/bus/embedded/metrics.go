@@ -17,18 +17,14 @@ type gauges struct {
 
 func (g *gauges) instruments() []telemetry.Instrument {
 	return []telemetry.Instrument{
-		{Gauge: &g.used, Name: "keyturn.nats.storage.used", Unit: "By", About: "Size of the messages that the embedded NATS stores."},
-		{Gauge: &g.limit, Name: "keyturn.nats.storage.limit", Unit: "By", About: "Size of the messages beyond which it refuses more."},
-		{Gauge: &g.free, Name: "keyturn.nats.storage.free", Unit: "By", About: "Free space of the volume on which it stores them."},
-		{
-			Gauge: &g.expiry, Name: "keyturn.nats.certificate.expiry.timestamp", Unit: "s", Labels: []string{"peer"},
-			About: "When a certificate of the embedded NATS expires, as Unix time: that for its clients (peer client), and that for the " +
-				"servers of the other actuators (peer server). Absent without TLS.",
-		},
-		{
-			Gauge: &g.leaf, Name: "keyturn.nats.leaf.connections", Unit: "{connection}",
-			About: "Connections of the embedded NATS to its hub, as a leaf node. Absent if it is not a leaf node.",
-		},
+		telemetry.Gauge(&g.used, "keyturn.nats.storage.used", "By", "Size of the messages that the embedded NATS stores."),
+		telemetry.Gauge(&g.limit, "keyturn.nats.storage.limit", "By", "Size of the messages beyond which it refuses more."),
+		telemetry.Gauge(&g.free, "keyturn.nats.storage.free", "By", "Free space of the volume on which it stores them."),
+		telemetry.Gauge(&g.expiry, "keyturn.nats.certificate.expiry.timestamp", "s",
+			"When a certificate of the embedded NATS expires, as Unix time: that for its clients (peer client), and that for the "+
+				"servers of the other actuators (peer server). Absent without TLS.", "peer"),
+		telemetry.Gauge(&g.leaf, "keyturn.nats.leaf.connections", "{connection}",
+			"Connections of the embedded NATS to its hub, as a leaf node. Absent if it is not a leaf node."),
 	}
 }
 
