@@ -45,17 +45,12 @@ func (c *certificate) present(config *tls.Config, roots *x509.CertPool, configFi
 	if c.certFile, c.keyFile = certFile, keyFile; certFile == "" || keyFile == "" {
 		return nil
 	}
-	config.GetCertificate, config.GetClientCertificate = c.greet, c.answer
+	config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return c.get(hello.Context()), nil }
+	config.GetClientCertificate = func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		return c.get(request.Context()), nil
+	}
 	config.Certificates = nil // otherwise, a client that connects to an address, without a server name, would get it
 	return nil
-}
-
-func (c *certificate) greet(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	return c.get(hello.Context()), nil
-}
-
-func (c *certificate) answer(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
-	return c.get(request.Context()), nil
 }
 
 // get returns the certificate in the files or, if they have no valid one, the previous one.

@@ -37,8 +37,7 @@ const (
 
 // Server is a JetStream server in the process.
 type Server struct {
-	server              *server.Server
-	storage             *storage
+	*storage
 	certificate, routes *certificate       // those of the options
 	isLeaf              bool               // whether the server is configured as a leaf node of a hub
 	cancel              context.CancelFunc // ends the goroutine that looks after the storage, tending
@@ -88,7 +87,7 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	running := &Server{
-		server: s, storage: store, certificate: opts.certificate, routes: opts.routes, isLeaf: len(options.LeafNode.Remotes) > 0, cancel: cancel,
+		storage: store, certificate: opts.certificate, routes: opts.routes, isLeaf: len(options.LeafNode.Remotes) > 0, cancel: cancel,
 	}
 	running.tending.Go(func() { store.run(ctx) })
 	return running, nil
@@ -114,14 +113,6 @@ func (s *Server) ClientURL() string {
 	}
 	return s.server.ClientURL()
 }
-
-// Ready is a readiness check. It returns an error while messages cannot be stored, and while the server is behind the others of its cluster: until it
-// has caught up, the loss of another server may cost the majority.
-func (s *Server) Ready() error { return s.storage.ready() }
-
-// Alone returns an error if the server has had no contact with most servers of its cluster for some seconds. Clients of this server can
-// then neither read nor publish, while clients of other servers may.
-func (s *Server) Alone() error { return s.storage.alone() }
 
 func (s *Server) stop() {
 	s.cancel()

@@ -29,10 +29,9 @@ const (
 // fingerprintBytes is the size of the fingerprint key: the output of SHA-256.
 const fingerprintBytes = 32
 
-// Options configure Make.
+// KeyOptions configure MakeKeys.
 type KeyOptions struct {
-	// Secrets creates the Secrets. Required.
-	Secrets secretCreator
+	Secrets secretCreator // creates the Secrets; required
 	// NATSUsers are the names of the NATS users: of the programs, and of readers of the streams. Empty if they are managed elsewhere.
 	NATSUsers []string
 	// Audit also makes the keys of a watcher that only receives the audit of secret stores: a fingerprint key, and a NATS user if NATSUsers
@@ -42,17 +41,14 @@ type KeyOptions struct {
 	RoutesNamespace string
 	// TLSNamespace is the namespace of the actuator whose NATS server needs a certificate for its clients. Empty if none does.
 	TLSNamespace string
-	// Updates reads and updates the Secrets of that certificate and of its CA. Required with TLSNamespace.
-	Updates secretUpdater
+	Updates      secretUpdater // reads and updates the Secrets of that certificate and of its CA; required with TLSNamespace
 	// Now is the clock for the validity of certificates: time.Now, except in tests. Required with RoutesNamespace and TLSNamespace.
-	Now func() time.Time
-	// Random is the source of the keys: crypto/rand.Reader, except in tests. Required.
-	Random io.Reader
-	// Logger logs which keys were created and which existed. Required.
-	Logger *slog.Logger
+	Now    func() time.Time
+	Random io.Reader    // the source of the keys: crypto/rand.Reader, except in tests; required
+	Logger *slog.Logger // logs which keys were created and which existed; required
 }
 
-// Make creates the keys that do not exist yet. An error names the Secret that could not be created. A repeated call continues there.
+// MakeKeys creates the keys that do not exist yet. An error names the Secret that could not be created. A repeated call continues there.
 func MakeKeys(ctx context.Context, opts KeyOptions) error {
 	fingerprints, users := []string{fingerprintSecret}, opts.NATSUsers
 	if opts.Audit {
@@ -71,7 +67,7 @@ func MakeKeys(ctx context.Context, opts KeyOptions) error {
 		if err != nil {
 			return fmt.Errorf("generating the nats user %s: %w", program, err)
 		}
-		if err := opts.create(ctx, natsSecretPrefix+program, user); err != nil {
+		if err := opts.ensure(ctx, natsSecretPrefix+program, user); err != nil {
 			return err
 		}
 	}
@@ -80,7 +76,7 @@ func MakeKeys(ctx context.Context, opts KeyOptions) error {
 		if err != nil {
 			return fmt.Errorf("generating the certificate of the nats routes: %w", err)
 		}
-		if err := opts.create(ctx, routesSecret, certificate); err != nil {
+		if err := opts.ensure(ctx, routesSecret, certificate); err != nil {
 			return err
 		}
 	}
@@ -97,7 +93,7 @@ func (o KeyOptions) createFingerprintKey(ctx context.Context, secret string) err
 		return fmt.Errorf("generating the fingerprint key: %w", err)
 	}
 	file := base64.StdEncoding.EncodeToString(fingerprint) + "\n"
-	return o.create(ctx, secret, map[string]string{fingerprintKey: file})
+	return o.ensure(ctx, secret, map[string]string{fingerprintKey: file})
 }
 
 // newUser returns the data of the Secret of a new NATS user.

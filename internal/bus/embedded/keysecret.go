@@ -20,25 +20,26 @@ type secretUpdater interface {
 	Update(ctx context.Context, secret *corev1.Secret, opts metav1.UpdateOptions) (*corev1.Secret, error)
 }
 
-// newSecret returns a Secret of this package.
-func newSecret(name string, kind corev1.SecretType, data map[string]string) *corev1.Secret {
-	return &corev1.Secret{
+// create creates a Secret of this package.
+func (o KeyOptions) create(ctx context.Context, name string, kind corev1.SecretType, data map[string]string) error {
+	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/part-of": "keyturn"}}, Type: kind, StringData: data,
 	}
-}
-
-// create creates a Secret, unless one with that name exists.
-func (o KeyOptions) create(ctx context.Context, name string, data map[string]string) error {
-	_, err := o.Secrets.Create(ctx, newSecret(name, corev1.SecretTypeOpaque, data), metav1.CreateOptions{})
-	switch {
-	case apierrors.IsAlreadyExists(err):
-		o.Logger.InfoContext(ctx, "key exists, left unchanged", "secret", name)
-		return nil
-	case err != nil:
+	if _, err := o.Secrets.Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating secret %s: %w", name, err)
 	}
 	o.Logger.InfoContext(ctx, "key created", "secret", name)
 	return nil
+}
+
+// ensure creates a Secret with a key, unless one with that name exists.
+func (o KeyOptions) ensure(ctx context.Context, name string, data map[string]string) error {
+	err := o.create(ctx, name, corev1.SecretTypeOpaque, data)
+	if apierrors.IsAlreadyExists(err) {
+		o.Logger.InfoContext(ctx, "key exists, left unchanged", "secret", name)
+		return nil
+	}
+	return err
 }
 
 // get returns a Secret, or nil if there is none.
@@ -56,11 +57,7 @@ func (o KeyOptions) get(ctx context.Context, name string) (*corev1.Secret, error
 // put creates a Secret with a certificate, or updates the data of the one that was read, if it has not changed since. It keeps everything else.
 func (o KeyOptions) put(ctx context.Context, read *corev1.Secret, name string, data map[string]string, why renewal) error {
 	if read == nil {
-		if _, err := o.Secrets.Create(ctx, newSecret(name, corev1.SecretTypeTLS, data), metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating secret %s: %w", name, err)
-		}
-		o.Logger.InfoContext(ctx, "key created", "secret", name)
-		return nil
+		return o.create(ctx, name, corev1.SecretTypeTLS, data)
 	}
 	if read.Immutable != nil && *read.Immutable {
 		return fmt.Errorf("secret %s must be renewed (%s) and is immutable: delete it and run this again", name, why)

@@ -31,25 +31,19 @@ func storeLimit(dir string, free func(dir string) (int64, error)) (int64, error)
 func occupiedBytes(dir string) (int64, error) {
 	var sum int64
 	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			return ignoreMissing(err)
+		if err == nil && entry.Type().IsRegular() {
+			var info fs.FileInfo
+			if info, err = entry.Info(); err == nil {
+				sum += info.Size()
+			}
 		}
-		info, err := entry.Info()
-		if err == nil {
-			sum += info.Size()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // The server removes files all the time.
 		}
-		return ignoreMissing(err)
+		return err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("reading the size of %s: %w", dir, err)
 	}
 	return sum, nil
-}
-
-// ignoreMissing ignores the error for a file that no longer exists, because the server removes files all the time.
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -87,12 +88,7 @@ func (ca *natsCA) due(now time.Time) renewal {
 
 // signed reports whether this CA or the one before it has signed a certificate.
 func (ca *natsCA) signed(certificate *x509.Certificate) bool {
-	for _, by := range ca.trusted {
-		if certificate.CheckSignatureFrom(by) == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ca.trusted, func(by *x509.Certificate) bool { return certificate.CheckSignatureFrom(by) == nil })
 }
 
 // bundle returns the certificates that clients must trust, as PEM.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -110,10 +111,10 @@ func (o KeyOptions) renewCA(ctx context.Context, secret *corev1.Secret, ca *nats
 		return ca, nil
 	}
 	ca, err := newNATSCA(o.Random, o.Now(), ca)
-	if err != nil {
-		return nil, fmt.Errorf("generating the ca of the nats server: %w", err)
+	var data map[string]string
+	if err == nil {
+		data, err = ca.data()
 	}
-	data, err := ca.data()
 	if err != nil {
 		return nil, fmt.Errorf("generating the ca of the nats server: %w", err)
 	}
@@ -184,11 +185,8 @@ func certificateDue(leaf *x509.Certificate, names []string, now time.Time) renew
 		return notYetValid
 	case isHalfOver(leaf, now):
 		return halfOver
-	}
-	for _, name := range names {
-		if leaf.VerifyHostname(name) != nil {
-			return otherNames
-		}
+	case slices.ContainsFunc(names, func(name string) bool { return leaf.VerifyHostname(name) != nil }):
+		return otherNames
 	}
 	return notDue
 }

@@ -81,7 +81,7 @@ func (s *storage) tend(ctx context.Context) {
 	}
 }
 
-// look measures the storage and keeps the result for ready and the gauges.
+// look measures the storage and keeps the result for Ready and the gauges.
 func (s *storage) look() (look, error) {
 	now, before := look{condition: examine(s.server)}, s.seen.Load()
 	var err error
@@ -152,8 +152,9 @@ func (s *storage) reload(limit int64) error {
 	return nil
 }
 
-// ready returns why messages cannot be stored, or what this server lacks in comparison with its cluster, or nil.
-func (s *storage) ready() error {
+// Ready is a readiness check. It returns an error while messages cannot be stored, and while the server is behind the others of its cluster: until it
+// has caught up, the loss of another server may cost the majority.
+func (s *storage) Ready() error {
 	now := s.seen.Load()
 	switch {
 	case now == nil:
@@ -168,8 +169,9 @@ func (s *storage) ready() error {
 	return nil
 }
 
-// alone returns an error if the server has known no leader of its cluster for too long.
-func (s *storage) alone() error {
+// Alone returns an error if the server has had no contact with most servers of its cluster for some seconds. Clients of this server can
+// then neither read nor publish, while clients of other servers may.
+func (s *storage) Alone() error {
 	now := s.seen.Load()
 	if now == nil || now.alone.IsZero() || time.Since(now.alone) < mostAlone {
 		return nil
