@@ -25,46 +25,38 @@ import (
 
 // Options configure a Watcher. The fields of the first group are flags of the watcher.
 type Options struct {
-	// Cluster is the name of the cluster in subjects and events, a DNS-1123 label. It has no default.
-	Cluster string
-	// Namespaces are the namespaces to watch. If empty, all are watched.
-	Namespaces []string
+	Cluster    string   // the name of the cluster in subjects and events, a DNS-1123 label; it has no default
+	Namespaces []string // the namespaces to watch; empty means all
 	// IgnoreNamespaces are the namespaces to leave out when all are watched. The API server leaves them out. Default: none.
 	IgnoreNamespaces []string
 	// Kinds are the kinds of sources to watch: configmap, secret, externalsecret, certificate, secretproviderclass. Default: the first two, which
 	// every cluster has. The watcher waits for a custom kind that is not installed. If empty, only secret stores are watched.
-	Kinds []string
-	// KeyFile is the path of the file with the fingerprint keys. It has no default.
-	KeyFile string
-	// Selector is a label selector that sources must match; the API server applies it. If empty, all match.
-	Selector string
+	Kinds    []string
+	KeyFile  string // the path of the file with the fingerprint keys; it has no default
+	Selector string // a label selector that sources must match, which the API server applies; empty matches all
 	// NamespaceSelector is a label selector that namespaces must match. If empty, all match. It needs permission to list and watch namespaces.
 	NamespaceSelector string
 	// ReloaderAnnotations are other keys for annotations of Reloader, by the names of its flags: see reloader.Parse. The watcher reads
 	// ignore-annotation and search-match-annotation. Default: none.
 	ReloaderAnnotations map[string]string
-	// Workers is the number of events that are published concurrently. Default 8.
-	Workers int
+	Workers             int // the number of events that are published concurrently; default 8
 	// NamespaceBudget is how many bytes of events a namespace may publish per hour. It may use up to four hours of unused budget at once. Further
 	// changes wait, and only the newest change of each source is published. Zero means no limit. Default 4 MiB.
 	NamespaceBudget int
 
-	// OpenBao are the secret stores to watch. Default: none.
-	OpenBao openbao.Options
+	OpenBao openbao.Options // the secret stores to watch; default: none
 
 	// Client reads the built-in kinds and Dynamic the custom ones. Dynamic may be nil if Kinds has no custom kind, and both may be nil if
 	// StoresAlone reports true.
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
-	// LookAgain is the interval at which the watcher looks for a custom kind that is not installed. Default one minute.
-	LookAgain time.Duration
-	// CheckStream is the interval at which the watcher checks whether the stream has lost events. Default 30 seconds.
-	CheckStream time.Duration
-	Logger      *slog.Logger
-	Tracer      trace.Tracer
-	Meter       metric.Meter
-	// Now is the clock. Default time.Now.
-	Now func() time.Time
+	// LookAgain is the interval at which the watcher looks for a custom kind that is not installed: by default, one minute. CheckStream is that at which
+	// it checks whether the stream has lost events: by default, 30 seconds.
+	LookAgain, CheckStream time.Duration
+	Logger                 *slog.Logger
+	Tracer                 trace.Tracer
+	Meter                  metric.Meter
+	Now                    func() time.Time // the clock; default time.Now
 	// Progress is called once for each worker and returns that worker's progress, for the liveness probe. Default: a Progress that is never probed.
 	Progress func() *telemetry.Progress
 }
@@ -113,42 +105,31 @@ func (o *Options) scope() events.Scope {
 
 // Validate returns an error with a line for each problem.
 func (o *Options) Validate() error {
-	var problems []error
-	if err := events.ValidateCluster(o.Cluster); err != nil {
-		problems = append(problems, fmt.Errorf("--cluster: %w", err))
+	cluster := events.ValidateCluster(o.Cluster)
+	_, names := kinds.Select(o.Kinds)
+	_, objects := labels.Parse(o.Selector)
+	_, namespaces := labels.Parse(o.NamespaceSelector)
+	_, annotations := reloader.Parse(o.ReloaderAnnotations)
+	return errors.Join(
+		problemIf(cluster != nil, "--cluster: %w", cluster),
+		o.OpenBao.Validate(),
+		problemIf(o.KeyFile == "", "--fingerprint-key-file: is empty, want the path of a key file; make one with: openssl rand -base64 32"),
+		problemIf(len(o.Kinds) == 0 && !o.OpenBao.Enabled(),
+			"--sources: is empty, want any of %s, or --openbao-config", strings.Join(kinds.Names(), ", ")),
+		names,
+		kube.ValidateIgnored(o.IgnoreNamespaces, o.Namespaces),
+		problemIf(objects != nil, "--selector: %q, want a label selector: %w", o.Selector, objects),
+		problemIf(namespaces != nil, "--namespace-selector: %q, want a label selector: %w", o.NamespaceSelector, namespaces),
+		problemIf(o.NamespaceSelector != "" && len(o.Kinds) == 0, "--namespace-selector: %q, want none without --sources", o.NamespaceSelector),
+		problemIf(o.NamespaceSelector != "" && len(o.Namespaces) > 0, "--namespace-selector: %q, want none with --namespaces", o.NamespaceSelector),
+		annotations,
+		problemIf(o.Workers < 1, "--publish-workers: %d, want 1 or more", o.Workers),
+		problemIf(o.NamespaceBudget < 0, "--namespace-budget: %d, want 0 or more", o.NamespaceBudget))
+}
+
+func problemIf(isWrong bool, format string, args ...any) error {
+	if !isWrong {
+		return nil
 	}
-	problems = append(problems, o.OpenBao.Validate())
-	if o.KeyFile == "" {
-		problems = append(problems,
-			errors.New("--fingerprint-key-file: is empty, want the path of a key file; make one with: openssl rand -base64 32"))
-	}
-	if len(o.Kinds) == 0 && !o.OpenBao.Enabled() {
-		problems = append(problems, fmt.Errorf("--sources: is empty, want any of %s, or --openbao-config", strings.Join(kinds.Names(), ", ")))
-	}
-	if _, err := kinds.Select(o.Kinds); err != nil {
-		problems = append(problems, err)
-	}
-	problems = append(problems, kube.ValidateIgnored(o.IgnoreNamespaces, o.Namespaces))
-	if _, err := labels.Parse(o.Selector); err != nil {
-		problems = append(problems, fmt.Errorf("--selector: %q, want a label selector: %w", o.Selector, err))
-	}
-	if _, err := labels.Parse(o.NamespaceSelector); err != nil {
-		problems = append(problems, fmt.Errorf("--namespace-selector: %q, want a label selector: %w", o.NamespaceSelector, err))
-	}
-	if o.NamespaceSelector != "" && len(o.Kinds) == 0 {
-		problems = append(problems, fmt.Errorf("--namespace-selector: %q, want none without --sources", o.NamespaceSelector))
-	}
-	if o.NamespaceSelector != "" && len(o.Namespaces) > 0 {
-		problems = append(problems, fmt.Errorf("--namespace-selector: %q, want none with --namespaces", o.NamespaceSelector))
-	}
-	if _, err := reloader.Parse(o.ReloaderAnnotations); err != nil {
-		problems = append(problems, err)
-	}
-	if o.Workers < 1 {
-		problems = append(problems, fmt.Errorf("--publish-workers: %d, want 1 or more", o.Workers))
-	}
-	if o.NamespaceBudget < 0 {
-		problems = append(problems, fmt.Errorf("--namespace-budget: %d, want 0 or more", o.NamespaceBudget))
-	}
-	return errors.Join(problems...)
+	return fmt.Errorf(format, args...)
 }

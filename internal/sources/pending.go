@@ -114,51 +114,39 @@ func (p *pendingSources) take() (events.Source, queueEntry, bool) {
 }
 
 // done ends the work on a source that needs no retry.
-func (p *pendingSources) done(source events.Source) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.queue.Forget(source)
-	p.finish(source)
-}
+func (p *pendingSources) done(source events.Source) { p.end(source, nil, p.queue.Forget) }
 
 // retry ends the work on a source that must be retried, and puts its entry back. What was noticed meanwhile is merged into it.
 func (p *pendingSources) retry(source events.Source, entry queueEntry) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.putBack(source, pendingEntry{queueEntry: entry})
-	p.queue.AddRateLimited(source)
-	p.finish(source)
+	p.end(source, &pendingEntry{queueEntry: entry}, p.queue.AddRateLimited)
 }
 
 // wait ends the work on a source whose turn comes after a delay, and puts its entry back.
 func (p *pendingSources) wait(source events.Source, entry queueEntry, delay time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.putBack(source, pendingEntry{queueEntry: entry})
-	p.AddAfter(source, delay)
-	p.finish(source)
+	p.end(source, &pendingEntry{queueEntry: entry}, func(source events.Source) { p.AddAfter(source, delay) })
 }
 
 // drop ends the work on a source for whose current state no event can be published. The source is looked at again when it is next added. Until then
 // the queue remembers that it was created.
 func (p *pendingSources) drop(source events.Source, entry queueEntry) {
+	var back *pendingEntry
+	if entry.created {
+		back = &pendingEntry{queueEntry: entry, dropped: true}
+	}
+	p.end(source, back, p.queue.Forget)
+}
+
+// end ends the work on a source, puts an entry back if there is one, and calls next.
+func (p *pendingSources) end(source events.Source, back *pendingEntry, next func(events.Source)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if entry.created {
-		p.putBack(source, pendingEntry{queueEntry: entry, dropped: true})
+	if back != nil {
+		later, queued := p.entries[source]
+		back.merge(later.queueEntry)
+		back.waits = !queued
+		p.entries[source] = *back
 	}
-	p.queue.Forget(source)
-	p.finish(source)
-}
-
-func (p *pendingSources) putBack(source events.Source, entry pendingEntry) {
-	later, queued := p.entries[source]
-	entry.merge(later.queueEntry)
-	entry.waits = !queued
-	p.entries[source] = entry
-}
-
-func (p *pendingSources) finish(source events.Source) {
+	next(source)
 	p.queue.Done(source)
 	delete(p.inWork, source)
 	if p.isQuiet() && p.becameQuiet != nil {

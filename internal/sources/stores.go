@@ -1,8 +1,6 @@
 package sources
 
 import (
-	"context"
-	"fmt"
 	"sync"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -18,14 +16,6 @@ type storeKind struct {
 	ledger    *ledger
 	ring      *kinds.Keyring
 	pending   *pendingSources
-}
-
-// run watches the stores until ctx is done or the feed fails.
-func (s *storeKind) run(ctx context.Context) error {
-	if err := s.feed.Run(ctx, s.sight); err != nil {
-		return fmt.Errorf("watching secret stores: %w", err)
-	}
-	return nil
 }
 
 // sight stores an observation, and returns false if there is no room for it. It ignores a state that is already on the stream.

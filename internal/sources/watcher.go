@@ -2,6 +2,7 @@ package sources
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -176,7 +177,9 @@ func (w *Watcher) Run(ctx context.Context, b *bus.Bus) error {
 	if w.stores != nil {
 		feeding.Go(func() {
 			defer stop()
-			failure = w.stores.run(ctx)
+			if err := w.stores.feed.Run(ctx, w.stores.sight); err != nil {
+				failure = fmt.Errorf("watching secret stores: %w", err)
+			}
 		})
 	}
 	w.informers.waitForWriters(ctx)
