@@ -65,7 +65,8 @@ func (b *Bus) streams() map[string]*jetstream.Stream {
 // Cluster returns the configured name of the cluster.
 func (b *Bus) Cluster() string { return b.cluster }
 
-// OnReconnect sends to a channel with room for one signal each time the connection to NATS is up again, until ctx is done or the connection is closed.
+// OnReconnect sends to a channel that has room for one signal each time the connection to NATS is up again, until ctx is done or the connection is
+// closed.
 func (b *Bus) OnReconnect(ctx context.Context, reconnected chan<- struct{}) {
 	connection := b.js.Conn()
 	changed := connection.StatusChanged(nats.CONNECTED, nats.CLOSED)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -22,7 +23,7 @@ type StreamGuard struct {
 	// declared has the streams as Declare declares them. If empty, an operator does, and is free to choose what differences ignores.
 	declared []jetstream.StreamConfig
 	now      func() time.Time
-	said     map[string]time.Time // when a field that stays wrong was last logged
+	told     *events.Notices // of the fields that stay wrong
 }
 
 // sayAgain is how often a persisting fault is logged.
@@ -35,7 +36,7 @@ const remedy = "while the watcher runs, scale the actuator to 0, delete the clai
 // NewStreamGuard returns a StreamGuard for the streams of a cluster. It restores those in declared in every field. If declared is empty, it only
 // warns about streams of an operator, which the programs may not change. A nil logger discards.
 func NewStreamGuard(js jetstream.JetStream, cluster string, declared []jetstream.StreamConfig, logger *slog.Logger) *StreamGuard {
-	return &StreamGuard{js: js, cluster: cluster, logger: orDiscard(logger), declared: declared, now: time.Now, said: make(map[string]time.Time)}
+	return &StreamGuard{js: js, cluster: cluster, logger: orDiscard(logger), declared: declared, now: time.Now, told: events.NewNotices(sayAgain)}
 }
 
 // Run compares after each interval, until ctx is done.
@@ -51,13 +52,13 @@ func (g *StreamGuard) Compare(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, guardInterval)
 	defer cancel()
 	if len(g.declared) == 0 {
-		if _, err := verify(ctx, g.js, g.cluster); err != nil && ctx.Err() == nil && !IsSilence(err) && g.isNew(err.Error()) {
+		if _, err := verify(ctx, g.js, g.cluster); err != nil && ctx.Err() == nil && !IsSilence(err) && g.told.Due(err.Error(), g.now()) {
 			g.logger.WarnContext(ctx, "streams are not as required; their operator must declare them again", "err", err)
 		}
 		return
 	}
 	for _, want := range g.declared {
-		if err := g.keep(ctx, want); err != nil && ctx.Err() == nil && !IsSilence(err) && g.isNew(want.Name+err.Error()) {
+		if err := g.keep(ctx, want); err != nil && ctx.Err() == nil && !IsSilence(err) && g.told.Due(want.Name+err.Error(), g.now()) {
 			g.logger.WarnContext(ctx, "stream cannot be kept as required", "stream", want.Name, "err", err)
 		}
 	}
@@ -82,20 +83,11 @@ func (g *StreamGuard) keep(ctx context.Context, want jetstream.StreamConfig) err
 		switch {
 		case !left[d.field]:
 			g.logger.WarnContext(ctx, "stream was not as required, and is now", about...)
-		case g.isNew(want.Name + d.field):
+		case g.told.Due(want.Name+d.field, g.now()):
 			g.logger.ErrorContext(ctx, "stream is not as required, and cannot be repaired", append(about, "remedy", remedy)...)
 		}
 	}
 	return nil
-}
-
-// isNew reports whether something was not logged within sayAgain. If so, it records that it is logged now.
-func (g *StreamGuard) isNew(what string) bool {
-	if at, said := g.said[what]; said && g.now().Sub(at) < sayAgain {
-		return false
-	}
-	g.said[what] = g.now()
-	return true
 }
 
 // difference is a field, by its name in JSON, in which a stream or a consumer differs from what is wanted.

@@ -129,9 +129,9 @@ func iterate(ctx context.Context, consumer jetstream.Consumer, opts ...jetstream
 	}, nil
 }
 
-// caughtUp asks the server of a consumer whether it has sent everything, and reports whether all of it was received, up to the last message, which came
-// at the time since. The error is ErrStreamNotFound if the stream no longer exists, errUnasked if nothing will come, or errLost after too long a wait.
-// Other errors are ignored: the next call asks again.
+// caughtUp asks the server of a consumer whether it has sent everything, and reports whether all of it was received: the last message came at the
+// time since. The error is ErrStreamNotFound if the stream no longer exists, errUnasked if nothing will come, or errLost after too long a wait. Other
+// errors are ignored: the next call asks again.
 func (r *Reader) caughtUp(ctx context.Context, consumer jetstream.Consumer, last *jetstream.MsgMetadata, since time.Time) (bool, error) {
 	bounded, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()

@@ -15,9 +15,10 @@ const (
 	retention       = 30 * 24 * time.Hour
 	historyBytes    = 512 << 20
 	deadLetterBytes = 64 << 20
-	leastBytes      = 8 << 20                                      // the size of the smallest stream
-	smaller         = 8                                            // the factor between the sizes that are tried
-	maxMessage      = events.MaxEventSize + 2*events.MaxHeaderSize // the maximum size of a message, including what the publisher and the server add to its header
+	leastBytes      = 8 << 20 // the size of the smallest stream
+	smaller         = 8       // the factor between the sizes that are tried
+	// maxMessage is the maximum size of a message, with what the publisher and the server add to its header.
+	maxMessage = events.MaxEventSize + 2*events.MaxHeaderSize
 )
 
 // Declared returns the configurations of the three streams, as Declare declares them.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -47,8 +48,6 @@ const (
 func awaitDeclared(ctx context.Context, js jetstream.JetStream, cluster string, logger *slog.Logger) error {
 	var since time.Time
 	var last time.Duration
-	poll := time.NewTicker(declaredPoll)
-	defer poll.Stop()
 	var before error
 	for {
 		patience, err := verify(ctx, js, cluster)
@@ -63,10 +62,7 @@ func awaitDeclared(ctx context.Context, js jetstream.JetStream, cluster string, 
 		case before == nil:
 			logger.WarnContext(ctx, "streams are not declared yet", "err", err, "wait", patience)
 		}
-		before = err
-		select {
-		case <-poll.C:
-		case <-ctx.Done():
+		if before = err; !kube.Sleep(ctx, declaredPoll) {
 			return before
 		}
 	}

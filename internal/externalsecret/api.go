@@ -44,10 +44,7 @@ const AnnotationForceSync = esv1.AnnotationForceSync
 const annotationPrefix = "keyturn.dev/"
 
 // ReadCluster returns the metadata of a ClusterExternalSecret, as metaOf keeps it. Its ExternalSecrets show what it reads.
-func ReadCluster(obj *unstructured.Unstructured) *metav1.ObjectMeta {
-	kept := metaOf(obj)
-	return &kept
-}
+func ReadCluster(obj *unstructured.Unstructured) *metav1.ObjectMeta { return new(metaOf(obj)) }
 
 // owner returns the name of the ClusterExternalSecret that controls an object, or an empty string.
 func owner(obj *unstructured.Unstructured) string {

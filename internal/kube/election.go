@@ -50,7 +50,7 @@ func (e *Election) Run(ctx context.Context, lead func(context.Context)) error {
 		e.Log.InfoContext(ctx, "became the leader", "identity", e.Identity)
 		lead(ctx)
 	}
-	for e.awaitFit(ctx) {
+	for e.await(ctx, true) == nil && ctx.Err() == nil {
 		if err := e.runTerm(ctx, lock, leadLogged); err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (e *Election) runTerm(ctx context.Context, lock resourcelock.Interface, lea
 	defer watching.Wait()
 	defer resign()
 	watching.Go(func() {
-		if err := e.awaitUnfit(fit); err != nil {
+		if err := e.await(fit, false); err != nil {
 			e.Log.WarnContext(ctx, "leaving the lease to others", "identity", e.Identity, "err", err)
 			resign()
 		}
@@ -73,26 +73,13 @@ func (e *Election) runTerm(ctx context.Context, lock resourcelock.Interface, lea
 	return elect(fit, lock, lead)
 }
 
-// awaitFit waits until this actuator may lead. It returns false if the context ended first.
-func (e *Election) awaitFit(ctx context.Context) bool {
-	for e.Unfit() != nil {
-		if !Sleep(ctx, retryPeriod) {
-			return false
-		}
+// await asks until this actuator may lead or, if isFit is false, until it must not, and returns why it must not. It also returns when the context ends.
+func (e *Election) await(ctx context.Context, isFit bool) error {
+	err := e.Unfit()
+	for (err == nil) != isFit && Sleep(ctx, retryPeriod) {
+		err = e.Unfit()
 	}
-	return ctx.Err() == nil
-}
-
-// awaitUnfit waits until this actuator must not lead, and returns why. It returns nil if the context ended first.
-func (e *Election) awaitUnfit(ctx context.Context) error {
-	for {
-		if err := e.Unfit(); err != nil {
-			return err
-		}
-		if !Sleep(ctx, retryPeriod) {
-			return nil
-		}
-	}
+	return err
 }
 
 // elect is one attempt to become the leader, and the time as the leader. The elector of client-go calls back in a goroutine that it does not wait

@@ -78,10 +78,8 @@ func (p FieldPath) Values(object any) []any {
 
 // Text returns the first value at the path that is a string, a number or a boolean, as text. It returns false if there is none.
 func (p FieldPath) Text(object any) (string, bool) {
-	for _, value := range p.Values(object) {
-		if text, ok := textOf(value); ok {
-			return text, true
-		}
+	if texts := p.Texts(object); len(texts) > 0 {
+		return texts[0], true
 	}
 	return "", false
 }

@@ -37,7 +37,6 @@ func (s *sinkStore[T]) reduced(obj any) (T, bool) {
 	return reduced, ok
 }
 
-// Transformer implements cache.TransformingStore.
 func (s *sinkStore[T]) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		if reduced, ok := s.reduced(obj); ok {
@@ -47,10 +46,8 @@ func (s *sinkStore[T]) Transformer() cache.TransformFunc {
 	}
 }
 
-// Add implements cache.Store.
 func (s *sinkStore[T]) Add(obj any) error { return s.Update(obj) }
 
-// Update implements cache.Store.
 func (s *sinkStore[T]) Update(obj any) error {
 	if reduced, ok := s.reduced(obj); ok {
 		s.Put(s.ctx(), reduced)
@@ -58,7 +55,6 @@ func (s *sinkStore[T]) Update(obj any) error {
 	return nil
 }
 
-// Delete implements cache.Store.
 func (s *sinkStore[T]) Delete(obj any) error {
 	if reduced, ok := s.reduced(obj); ok {
 		s.Drop(s.ctx(), reduced)
@@ -66,7 +62,6 @@ func (s *sinkStore[T]) Delete(obj any) error {
 	return nil
 }
 
-// Replace implements cache.Store.
 func (s *sinkStore[T]) Replace(list []any, version string) error {
 	objects := make([]T, 0, len(list))
 	for _, obj := range list {
@@ -78,5 +73,5 @@ func (s *sinkStore[T]) Replace(list []any, version string) error {
 	return nil
 }
 
-// Resync implements cache.Store. Nothing is kept that would have to be repeated.
+// Resync does nothing: nothing is kept that would have to be repeated.
 func (s *sinkStore[T]) Resync() error { return nil }
