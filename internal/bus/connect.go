@@ -98,19 +98,20 @@ func Alive(nc *nats.Conn) error {
 func Drain(ctx context.Context, nc *nats.Conn) error {
 	closed := nc.StatusChanged(nats.CLOSED)
 	defer nc.RemoveStatusListener(closed)
-	if err := nc.Drain(); errors.Is(err, nats.ErrConnectionClosed) || nc.IsClosed() {
+	err := nc.Drain()
+	if errors.Is(err, nats.ErrConnectionClosed) || nc.IsClosed() {
 		return nil
-	} else if err != nil {
-		nc.Close()
-		return fmt.Errorf("draining the nats connection: %w", err)
 	}
-	select {
-	case <-closed:
-		return nil
-	case <-ctx.Done():
-		nc.Close()
-		return fmt.Errorf("draining the nats connection: %w", ctx.Err())
+	if err == nil {
+		select {
+		case <-closed:
+			return nil
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
 	}
+	nc.Close()
+	return fmt.Errorf("draining the nats connection: %w", err)
 }
 
 // credentials returns the option for a credentials file or a file with a bare NKey seed. No error quotes the content.

@@ -17,10 +17,8 @@ import (
 )
 
 const (
-	// silences is after how many missing signs of life in a row a consumer reconnects, to another server if there is one.
-	silences = 3
-	// pullExpiry is after how long the server ends a request for messages. A consumer that hears nothing gives up much earlier.
-	pullExpiry = 10 * time.Second
+	silences   = 3                // after so many missing signs of life in a row a consumer reconnects, to another server if there is one
+	pullExpiry = 10 * time.Second // after how long the server ends a request for messages; a consumer that hears nothing gives up much earlier
 	// findTimeout bounds an attempt to find the consumer or the stream. While their servers elect a leader, none of them answers.
 	findTimeout   = 2 * time.Second
 	guardInterval = time.Minute // how often the consumer is compared with what is required

@@ -179,10 +179,7 @@ func sameEvent(msg *nats.Msg, raw *jetstream.RawStreamMsg) bool {
 
 // refusals logs when a stream begins to refuse messages for lack of storage, and when it accepts them again. It logs each once, no matter
 // how many messages are published and how often. The zero value is ready for use.
-type refusals struct {
-	mu   sync.Mutex
-	full map[string]bool
-}
+type refusals struct{ full sync.Map }
 
 // observe is called with the result of each message for a stream.
 func (r *refusals) observe(ctx context.Context, logger *slog.Logger, stream string, err error) {
@@ -190,18 +187,10 @@ func (r *refusals) observe(ctx context.Context, logger *slog.Logger, stream stri
 	if !full && err != nil {
 		return // says nothing about storage
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.full[stream] == full {
-		return
-	}
-	if r.full == nil {
-		r.full = make(map[string]bool)
-	}
-	r.full[stream] = full
-	if full {
+	switch before, _ := r.full.Swap(stream, full); {
+	case full && before != true:
 		logger.ErrorContext(ctx, "nats has no storage left, publishing waits: enlarge its volume or raise its limit", "stream", stream, "err", err)
-		return
+	case !full && before == true:
+		logger.InfoContext(ctx, "nats has storage again, publishing resumes", "stream", stream)
 	}
-	logger.InfoContext(ctx, "nats has storage again, publishing resumes", "stream", stream)
 }

@@ -170,15 +170,11 @@ func (r *Reader) Oldest(ctx context.Context, filterSubjects []string) (time.Time
 	return at, fmt.Errorf("reading the oldest event: %w", events.ErrNotFound)
 }
 
-// Subjects returns the subjects of StreamChanges that match a filter. For 50,000 of them the answer has about 3 MB.
-func (r *Reader) Subjects(ctx context.Context, filter string) (map[string]struct{}, error) {
+// Subjects returns the subjects of StreamChanges that match a filter, with the number of their events. For 50,000 of them the answer has about 3 MB.
+func (r *Reader) Subjects(ctx context.Context, filter string) (map[string]uint64, error) {
 	info, err := infoOf(ctx, r.changes, jetstream.WithSubjectFilter(filter))
 	if err != nil {
 		return nil, err
 	}
-	subjects := make(map[string]struct{}, len(info.State.Subjects))
-	for subject := range info.State.Subjects {
-		subjects[subject] = struct{}{}
-	}
-	return subjects, nil
+	return info.State.Subjects, nil
 }

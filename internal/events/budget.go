@@ -31,7 +31,6 @@ func NewBudget(bytes int64, per time.Duration, atOnce int64) *Budget {
 func (b *Budget) Reserve(namespace string, size int, now time.Time) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.sweep(now)
 	until := b.until(namespace, size, now)
 	b.earned[namespace] = until
 	if turn := until.Add(-b.atOnce); turn.After(now) {
@@ -44,7 +43,6 @@ func (b *Budget) Reserve(namespace string, size int, now time.Time) time.Time {
 func (b *Budget) Take(namespace string, size int, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.sweep(now)
 	until := b.until(namespace, size, now)
 	if until.Add(-b.atOnce).After(now) {
 		return false
@@ -64,6 +62,7 @@ func (b *Budget) Return(namespace string, size int) {
 
 // until returns when the namespace will have earned the given bytes in addition to those that it has used.
 func (b *Budget) until(namespace string, size int, now time.Time) time.Time {
+	b.sweep(now)
 	earned := b.earned[namespace]
 	if earned.Before(now) {
 		earned = now

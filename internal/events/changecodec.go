@@ -53,8 +53,7 @@ func (c Change) validate() error {
 		faultIf(c.ChangedAt != "" && !isVersion(c.ChangedAt), "changedAt is not a decimal number"),
 		faultIf(c.CreatedAt != "" && !isVersion(c.CreatedAt), "createdAt is not a decimal number"),
 		c.validateKind(),
-		faultIf(slices.ContainsFunc(c.Changed, func(name string) bool { return !isDataKey(name) }), "a changed key is not a key of Kubernetes"),
-	)
+		faultIf(slices.ContainsFunc(c.Changed, func(name string) bool { return !isDataKey(name) }), "a changed key is not a key of Kubernetes"))
 	for name, key := range c.Keys {
 		err = cmp.Or(err,
 			faultIf(!isDataKey(name), "a data key has a name that Kubernetes does not allow"),
@@ -74,8 +73,7 @@ func (c Change) validateKind() error {
 		faultIf(c.Recent != nil && kind != KindSecretProviderClass, "only events of SecretProviderClasses have recent fingerprints"),
 		faultIf(len(c.Recent) > MaxRecent, "there are too many recent fingerprints"),
 		faultIf(slices.ContainsFunc(c.Recent, func(text string) bool { return !isFingerprint(text) }),
-			"a recent fingerprint is not k<key id>:<32 hex digits>"),
-	)
+			"a recent fingerprint is not k<key id>:<32 hex digits>"))
 	if kind == KindOpenBao {
 		return cmp.Or(err, c.validateStore())
 	}

@@ -122,10 +122,8 @@ type Scope struct {
 
 // Covers reports whether a source is in the scope, judging by its name.
 func (s Scope) Covers(source Source) bool {
-	if !slices.Contains(s.Kinds, source.Kind) || slices.Contains(s.IgnoredNamespaces, source.Namespace) {
-		return false
-	}
-	return len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, source.Namespace)
+	return slices.Contains(s.Kinds, source.Kind) && !slices.Contains(s.IgnoredNamespaces, source.Namespace) &&
+		(len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, source.Namespace))
 }
 
 // digest returns a text for a subject. It is different for different scopes.

@@ -31,14 +31,12 @@ const (
 	ReasonSubjectMismatch = "subject-mismatch" // the event is about another object than its subject names
 )
 
-// ReasonWebhookFailed means that a handler rejects an event because the webhook that is called for it has failed for too long.
-const ReasonWebhookFailed = "webhook-failed"
-
-// ReasonReloadedInPlace is the reason of an outcome whose pods were not replaced, but answered a reload request with a 2xx status.
-const ReasonReloadedInPlace = "reloaded-in-place"
-
-// ReasonPatchDenied is the reason of an outcome whose patch the API server denies.
-const ReasonPatchDenied = "patch-denied"
+// The reasons that a handler gives and other programs know.
+const (
+	ReasonWebhookFailed   = "webhook-failed"    // of a rejection: the webhook that is called for the event has failed for too long
+	ReasonReloadedInPlace = "reloaded-in-place" // of an outcome: the pods were not replaced, but answered a reload request with a 2xx status
+	ReasonPatchDenied     = "patch-denied"      // of an outcome: the API server denies the patch
+)
 
 // RejectError means that an event must never be acted on. Delivery.Done terminates such an event and publishes a dead
 // letter with the reason and the text of the error, which therefore must not quote the event's data.

@@ -207,11 +207,14 @@ func (c *LastChange) StoredAt() time.Time { return timeAt(c.storedAt) }
 
 // Trace returns the context of the span that created the event.
 func (c *LastChange) Trace() TraceContext {
-	t := TraceContext{Parent: c.trace.text()}
-	if c.Rare != nil {
-		t.State = c.Rare.TraceState
+	return TraceContext{Parent: c.trace.text(), State: c.rare().TraceState}
+}
+
+func (c *LastChange) rare() RareFields {
+	if c.Rare == nil {
+		return RareFields{}
 	}
-	return t
+	return *c.Rare
 }
 
 // Change returns the change of a source. Its Previous tells only whether there was a fingerprint before, and whether that was the same.
@@ -237,11 +240,10 @@ func (c *LastChange) Change(cluster string, source Source) Change {
 		}
 		change.Keys[k.Name] = entry
 	}
-	if rare := c.Rare; rare != nil {
-		change.Since, change.Hold, change.Cause, change.Status, change.Store = rare.Since, rare.Hold, rare.Cause, rare.Status, rare.Store
-		for _, sum := range rare.Recent {
-			change.Recent = append(change.Recent, sum.Text(c.KeyID()))
-		}
+	rare := c.rare()
+	change.Since, change.Hold, change.Cause, change.Status, change.Store = rare.Since, rare.Hold, rare.Cause, rare.Status, rare.Store
+	for _, sum := range rare.Recent {
+		change.Recent = append(change.Recent, sum.Text(c.KeyID()))
 	}
 	return change
 }

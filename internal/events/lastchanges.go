@@ -2,6 +2,7 @@ package events
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -119,13 +120,9 @@ func (l *LastChanges) IsUnreadable(source Source) bool {
 }
 
 func (l *LastChanges) isUnreadable(source Source) bool {
-	for _, cluster := range l.origins.clusters(source.Kind) {
-		at := Address{Cluster: cluster, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name}
-		if l.unreadable[at] != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.origins.clusters(source.Kind), func(cluster string) bool {
+		return l.unreadable[Address{Cluster: cluster, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name}] != nil
+	})
 }
 
 // Unreadable returns the addresses of the events that could not be read, where no later one could, and their sequences.
@@ -204,13 +201,6 @@ func (c *LastChange) isBefore(other *LastChange) bool {
 
 // isSame reports whether two events say the same of the same state of an object.
 func (c *LastChange) isSame(other *LastChange) bool {
-	var hold, otherHold string
-	if c.Rare != nil {
-		hold = c.Rare.Hold
-	}
-	if other.Rare != nil {
-		otherHold = other.Rare.Hold
-	}
 	return c.UID == other.UID && c.ResourceVersion == other.ResourceVersion && (c.Verb() == VerbDeleted) == (other.Verb() == VerbDeleted) &&
-		c.keyID == other.keyID && c.All == other.All && c.ChangedAt == other.ChangedAt && c.Ignore == other.Ignore && hold == otherHold
+		c.keyID == other.keyID && c.All == other.All && c.ChangedAt == other.ChangedAt && c.Ignore == other.Ignore && c.rare().Hold == other.rare().Hold
 }

@@ -48,19 +48,15 @@ func (s Source) StorePath() (StorePath, error) {
 		return StorePath{}, errors.New("the name is not <store>/<namespace>/<mount>/<path>")
 	}
 	p := StorePath{Store: parts[0], Path: parts[3]}
-	var errs [2]error
-	p.Namespace, errs[0] = url.PathUnescape(parts[1])
-	p.Mount, errs[1] = url.PathUnescape(parts[2])
-	switch {
-	case errors.Join(errs[:]...) != nil || p.Source() != (Source{Kind: KindOpenBao, Name: s.Name}):
-		return StorePath{}, errors.New("the namespace or the mount is not escaped as a segment")
-	case !isLabel(p.Store):
-		return StorePath{}, errors.New("the store is not a DNS label")
-	}
-	for _, part := range []string{p.Namespace, p.Mount, p.Path} {
-		if part == "" || strings.Trim(part, "/") != part || !isText(part) {
-			return StorePath{}, errors.New("a part of the path is empty, not text, or has a slash around it")
-		}
+	p.Namespace, _ = url.PathUnescape(parts[1])
+	p.Mount, _ = url.PathUnescape(parts[2])
+	isPart := func(part string) bool { return part != "" && strings.Trim(part, "/") == part && isText(part) }
+	err := cmp.Or(
+		faultIf(p.Source().Name != s.Name, "the namespace or the mount is not escaped as a segment"),
+		faultIf(!isLabel(p.Store), "the store is not a DNS label"),
+		faultIf(!isPart(p.Namespace) || !isPart(p.Mount) || !isPart(p.Path), "a part of the path is empty, not text, or has a slash around it"))
+	if err != nil {
+		return StorePath{}, err
 	}
 	return p, nil
 }

@@ -77,14 +77,11 @@ func DeadLetterSubject(cluster, subject string) string {
 // Address.Subject does: with ReasonUnknownVersion for another version of the subjects, and with ReasonMalformed otherwise.
 func ParseSubject(subject string) (Address, error) {
 	rest, ours := strings.CutPrefix(subject, ChangesRoot)
-	if !ours {
-		if _, other := strings.CutPrefix(subject, "keyturn.v"); other {
-			return Address{}, Rejectf(ReasonUnknownVersion, "subject %q is not of version v1", subject)
-		}
-		return Address{}, Rejectf(ReasonMalformed, "subject %q does not begin with %s", subject, ChangesRoot)
-	}
 	tokens := strings.Split(rest, ".")
-	if len(tokens) != 4 {
+	switch {
+	case !ours && strings.HasPrefix(subject, "keyturn.v"):
+		return Address{}, Rejectf(ReasonUnknownVersion, "subject %q is not of version v1", subject)
+	case !ours || len(tokens) != 4:
 		return Address{}, Rejectf(ReasonMalformed, "subject %q: want %s<cluster>.<kind>.<namespace>.<name>", subject, ChangesRoot)
 	}
 	a := Address{Cluster: tokens[0], Kind: Kind(tokens[1]), Name: decodeToken(tokens[3])}
@@ -98,8 +95,7 @@ func ParseSubject(subject string) (Address, error) {
 		faultIf(!isLabel(a.Cluster), "the cluster is not a DNS label"),
 		faultIf(!isWord(string(a.Kind)), "the kind is not a word"),
 		a.validateName(),
-		faultIf(a.Subject() != subject, "a part of it is escaped in another way than by Keyturn"),
-	)
+		faultIf(a.Subject() != subject, "a part of it is escaped in another way than by Keyturn"))
 	if err != nil {
 		return Address{}, Rejectf(ReasonMalformed, "subject %q: %w", subject, err)
 	}
@@ -120,8 +116,7 @@ func (a Address) validateName() error {
 	}
 	return cmp.Or(
 		faultIf(!isSubdomain(name), "the name is not a Kubernetes name"),
-		faultIf(a.Namespace != "" && !isSubdomain(a.Namespace), "the namespace is not a Kubernetes name"),
-	)
+		faultIf(a.Namespace != "" && !isSubdomain(a.Namespace), "the namespace is not a Kubernetes name"))
 }
 
 // ValidateCluster checks the configured name of a cluster, which is a token of each subject and the host of the "source" attribute.

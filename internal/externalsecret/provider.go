@@ -1,6 +1,7 @@
 package externalsecret
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"strings"
@@ -52,18 +53,16 @@ const defaultMount = "kv"
 
 // newProvider returns nil for a store of another provider.
 func newProvider(typed *storeSpec) *provider {
-	spec, openBao := typed.Spec.Provider.Vault, false
-	if spec == nil {
-		spec, openBao = typed.Spec.Provider.OpenBao, true
-	}
+	vault := typed.Spec.Provider.Vault
+	spec := cmp.Or(vault, typed.Spec.Provider.OpenBao)
 	if spec == nil {
 		return nil
 	}
 	p := &provider{
 		server: events.StoreAddress(spec.Server), namespace: spec.Namespace, mount: spec.Path,
-		v1: spec.Version == esv1.VaultKVStoreV1, openBao: openBao,
+		v1: spec.Version == esv1.VaultKVStoreV1, openBao: vault == nil,
 	}
-	if openBao && p.mount == nil {
+	if p.openBao && p.mount == nil {
 		p.mount = new(defaultMount)
 	}
 	return p

@@ -29,14 +29,11 @@ const (
 // Election makes one of several programs the leader, by a Lease. It differs from the elector of client-go in when it releases the Lease: only after
 // the leader has stopped, so that nobody else leads while it still acts.
 type Election struct {
-	Client kubernetes.Interface
-	// Namespace and Name are those of the Lease.
-	Namespace, Name string
-	// Identity is what the Lease calls this program.
-	Identity string
-	// Unfit returns why this program must not lead now, or nil.
-	Unfit func() error
-	Log   *slog.Logger
+	Client          kubernetes.Interface
+	Namespace, Name string       // of the Lease
+	Identity        string       // what the Lease calls this program
+	Unfit           func() error // returns why this program must not lead now, or nil
+	Log             *slog.Logger
 }
 
 // Run calls lead whenever this program has acquired the Lease, until the context is done.
@@ -73,7 +70,7 @@ func (e *Election) runTerm(ctx context.Context, lock resourcelock.Interface, lea
 	return elect(fit, lock, lead)
 }
 
-// await asks until this actuator may lead or, if isFit is false, until it must not, and returns why it must not. It also returns when the context ends.
+// await asks until this actuator may lead or, if isFit is false, until it must not, and returns why it must not. It ends with the context.
 func (e *Election) await(ctx context.Context, isFit bool) error {
 	err := e.Unfit()
 	for (err == nil) != isFit && Sleep(ctx, retryPeriod) {

@@ -10,10 +10,8 @@ import (
 )
 
 const (
-	// attendInterval is how often a watcher publishes the time up to which it has watched.
-	attendInterval = time.Hour
-	// attendRetry is the delay before a failed attempt is repeated.
-	attendRetry = time.Minute
+	attendInterval = time.Hour   // how often a watcher publishes the time up to which it has watched
+	attendRetry    = time.Minute // the delay before a failed attempt is repeated
 )
 
 // watchedPublisher publishes the time up to which sources were watched. A bus.Bus implements it.
@@ -67,10 +65,8 @@ func (a *attendance) publish(ctx context.Context) error {
 }
 
 const (
-	// clockTolerance is how far the clocks of the API server and of a watcher may be apart.
-	clockTolerance = 10 * time.Minute
-	// bootstrap is how long before the first watcher a source may have been created together with the workloads that read it.
-	bootstrap = time.Hour
+	clockTolerance = 10 * time.Minute // how far the clocks of the API server and of a watcher may be apart
+	bootstrap      = time.Hour        // how long before the first watcher a source may have been created together with the workloads that read it
 )
 
 // watchedReader reads the times up to which the sources of the cluster were watched. A bus.Bus implements it.

@@ -161,16 +161,11 @@ func (k *kindInformers) start(ctx context.Context, running *sync.WaitGroup) {
 
 // hasSynced reports whether the handler has had the first list of every namespace. The caches are full earlier, while it is still being called.
 func (k *kindInformers) hasSynced() bool {
-	if k.synced.Load() {
-		return true
+	waits := func(handled cache.ResourceEventHandlerRegistration) bool { return !handled.HasSynced() }
+	if !k.synced.Load() && !slices.ContainsFunc(k.handled, waits) {
+		k.synced.Store(true)
 	}
-	for _, handled := range k.handled {
-		if !handled.HasSynced() {
-			return false
-		}
-	}
-	k.synced.Store(true)
-	return true
+	return k.synced.Load()
 }
 
 func (k *kindInformers) isAbsent() bool { return k.install != nil && k.install.absent.Load() }

@@ -12,11 +12,10 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
-// publishTimeout bounds one attempt to publish. Attempts are repeated until one succeeds or the event is refused.
-const publishTimeout = 10 * time.Second
-
-// maxConflicts is how many times in a row another watcher may publish first before the source waits for a retry.
-const maxConflicts = 5
+const (
+	publishTimeout = 10 * time.Second // bounds one attempt to publish; attempts are repeated until one succeeds or the event is refused
+	maxConflicts   = 5                // how many times in a row another watcher may publish first before the source waits for a retry
+)
 
 // reconciler brings the last event of a source in line with the source.
 type reconciler struct {

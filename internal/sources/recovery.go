@@ -18,7 +18,7 @@ import (
 // extentReader reads the extent and the subjects of the stream. A bus.Bus implements it.
 type extentReader interface {
 	Extent(ctx context.Context) (bus.Extent, error)
-	Subjects(ctx context.Context, filter string) (map[string]struct{}, error)
+	Subjects(ctx context.Context, filter string) (map[string]uint64, error)
 }
 
 // sourceWatcher reports whether this watcher publishes the events of a source, and has listed its objects. An informerSet implements it.

@@ -32,11 +32,11 @@ func (e *extents) Extent(context.Context) (bus.Extent, error) {
 	return e.extent, e.err
 }
 
-func (e *extents) Subjects(context.Context, string) (map[string]struct{}, error) {
-	subjects := make(map[string]struct{})
+func (e *extents) Subjects(context.Context, string) (map[string]uint64, error) {
+	subjects := make(map[string]uint64)
 	for _, source := range []events.Source{testSource, otherSource} {
 		if source != e.purged {
-			subjects[events.Subject(testCluster, source)] = struct{}{}
+			subjects[events.Subject(testCluster, source)] = 1
 		}
 	}
 	return subjects, nil

@@ -10,10 +10,8 @@ import (
 )
 
 const (
-	// budgetHours is how many hours of its budget a namespace may use at once.
-	budgetHours = 4
-	// throttleNotice is how often it is logged that the changes of a namespace wait.
-	throttleNotice = 10 * time.Minute
+	budgetHours    = 4                // how many hours of its budget a namespace may use at once
+	throttleNotice = 10 * time.Minute // how often it is logged that the changes of a namespace wait
 )
 
 // throttle keeps a namespace from filling the stream and the memory of both programs: changes beyond its budget wait. A source is compared with its

@@ -30,8 +30,7 @@ type Watcher struct {
 	informers *informerSet
 	absence   *absence
 	assessors map[events.Kind]assessor
-	// stores is nil if no secret stores are watched.
-	stores *storeKind
+	stores    *storeKind // nil if no secret stores are watched
 }
 
 // New checks the options and reads the key file.
@@ -44,12 +43,8 @@ func New(options Options) (*Watcher, error) {
 		return nil, err
 	}
 	w := &Watcher{
-		options:   options,
-		log:       options.Logger.With("component", "watcher"),
-		ledger:    newLedger(),
-		pending:   newPendingSources(options.Now),
-		sightings: newSightings(),
-		assessors: make(map[events.Kind]assessor),
+		options: options, log: options.Logger.With("component", "watcher"), ledger: newLedger(), pending: newPendingSources(options.Now),
+		sightings: newSightings(), assessors: make(map[events.Kind]assessor),
 	}
 	w.throttle = newThrottle(options.NamespaceBudget, options.Now, w.log)
 	w.absence = &absence{scope: options.scope(), known: w.ledger}
@@ -188,9 +183,7 @@ func (w *Watcher) Run(ctx context.Context, b *bus.Bus) error {
 	w.watchStream(ctx, &running, reader, b, lost)
 	w.awaitComplete(ctx)
 	if w.readiness.complete.Load() && len(w.absence.scope.Kinds) > 0 {
-		attended := &attendance{
-			bus: b, scope: w.absence.scope, pending: w.pending, readiness: &w.readiness, now: w.options.Now, log: w.log,
-		}
+		attended := &attendance{bus: b, scope: w.absence.scope, pending: w.pending, readiness: &w.readiness, now: w.options.Now, log: w.log}
 		running.Go(func() { attended.run(ctx, lost) })
 	}
 	<-ctx.Done()

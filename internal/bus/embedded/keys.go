@@ -58,7 +58,12 @@ func MakeKeys(ctx context.Context, opts KeyOptions) error {
 		}
 	}
 	for _, secret := range fingerprints {
-		if err := opts.createFingerprintKey(ctx, secret); err != nil {
+		fingerprint := make([]byte, fingerprintBytes)
+		if _, err := io.ReadFull(opts.Random, fingerprint); err != nil {
+			return fmt.Errorf("generating the fingerprint key: %w", err)
+		}
+		file := base64.StdEncoding.EncodeToString(fingerprint) + "\n"
+		if err := opts.ensure(ctx, secret, map[string]string{fingerprintKey: file}); err != nil {
 			return err
 		}
 	}
@@ -84,16 +89,6 @@ func MakeKeys(ctx context.Context, opts KeyOptions) error {
 		return nil
 	}
 	return opts.makeNATSTLS(ctx)
-}
-
-// createFingerprintKey creates the Secret of a fingerprint key.
-func (o KeyOptions) createFingerprintKey(ctx context.Context, secret string) error {
-	fingerprint := make([]byte, fingerprintBytes)
-	if _, err := io.ReadFull(o.Random, fingerprint); err != nil {
-		return fmt.Errorf("generating the fingerprint key: %w", err)
-	}
-	file := base64.StdEncoding.EncodeToString(fingerprint) + "\n"
-	return o.ensure(ctx, secret, map[string]string{fingerprintKey: file})
 }
 
 // newUser returns the data of the Secret of a new NATS user.

@@ -18,9 +18,7 @@ const reasonIssued, reasonFailed = "Issued", "Failed"
 type certificateKind struct{}
 
 func (certificateKind) Listing() Listing {
-	return Listing{
-		Kind: events.KindCertificate, Resource: certmanagerv1.SchemeGroupVersion.WithResource("certificates"), Grant: grantCustom,
-	}
+	return Listing{Kind: events.KindCertificate, Resource: certmanagerv1.SchemeGroupVersion.WithResource("certificates"), Grant: grantCustom}
 }
 
 func (certificateKind) Reduce(_ *Keyring, obj any) (*Object, bool) {

@@ -30,14 +30,12 @@ func assessContent(before *LastEvent, o State) (events.Change, bool) {
 	if created.Fingerprint == change.Fingerprint {
 		return change, true
 	}
-	first, err := NewLastEvent(0, created)
-	if err != nil {
-		return change, true // At least the creation is published.
+	if first, err := NewLastEvent(0, created); err == nil {
+		if changed, ok := compare(first, o.Now, true); ok {
+			return changed, true
+		}
 	}
-	if changed, ok := compare(first, o.Now, true); ok {
-		return changed, true
-	}
-	return change, true
+	return change, true // At least the creation is published.
 }
 
 // compare returns the event for an object, compared with the last event on its subject. It returns false if there is nothing to publish. It is a

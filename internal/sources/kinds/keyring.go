@@ -1,8 +1,6 @@
 package kinds
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -44,11 +42,10 @@ func LoadKeyring(path string) (*Keyring, error) {
 }
 
 func parseKeyring(content []byte) (*Keyring, error) {
-	ring := &Keyring{}
-	lines := bufio.NewScanner(bytes.NewReader(content))
-	for number := 1; lines.Scan(); number++ {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || strings.HasPrefix(line, "#") {
+	ring, number := &Keyring{}, 0
+	for line := range strings.Lines(string(content)) {
+		number++
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		secret, err := base64.StdEncoding.DecodeString(line)
@@ -64,9 +61,6 @@ func parseKeyring(content []byte) (*Keyring, error) {
 			return nil, fmt.Errorf("line %d repeats a key", number)
 		}
 		ring.keys = append(ring.keys, k)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("reading lines: %w", err)
 	}
 	if len(ring.keys) == 0 {
 		return nil, fmt.Errorf("holds no key, want at least one of %d bytes in base64", minKeyBytes)

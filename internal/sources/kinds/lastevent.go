@@ -60,14 +60,6 @@ func (l *LastEvent) usedRequest() string {
 	return cause.Earlier
 }
 
-// statusRevision returns the revision of the last published status.
-func (l *LastEvent) statusRevision() string {
-	if status := l.rare().Status; status != nil {
-		return status.Revision
-	}
-	return ""
-}
-
 // texts returns the fingerprints of the keys that existed, by name.
 func (l *LastEvent) texts() map[string]string {
 	texts := make(map[string]string, len(l.Keys))

@@ -125,9 +125,7 @@ func nameOf(kind events.Kind, meta metav1.Object) events.Source {
 
 // GetObjectMeta returns the metadata by which the informers know the object. It is made on demand: stored, it would be most of the object's size.
 func (o *Object) GetObjectMeta() metav1.Object {
-	return &metav1.ObjectMeta{
-		Name: o.Source.Name, Namespace: o.Source.Namespace, UID: o.UID, ResourceVersion: o.ResourceVersion,
-	}
+	return &metav1.ObjectMeta{Name: o.Source.Name, Namespace: o.Source.Namespace, UID: o.UID, ResourceVersion: o.ResourceVersion}
 }
 
 // newestWrite returns the time of the newest write that the API server recorded, or zero.

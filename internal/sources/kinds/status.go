@@ -58,12 +58,13 @@ func compareStatus(before *LastEvent, now *Object, current status, content []fin
 	same := found && comparable.all == before.All ||
 		// Without the key of the last event nothing can be compared, but an object that was not written since has the same status.
 		!found && before.isOf(now)
+	last := before.rare().Status
 	switch {
 	case before.Verb() == events.VerbDeleted && (same || current.verb == ""):
 		return describeStatus(now, current, events.VerbObserved, before, content[0]), true
 	case same, current.verb == "":
 		return events.Change{}, false
-	case current.verb == events.VerbIssued && current.fields.Revision == before.statusRevision():
+	case current.verb == events.VerbIssued && last != nil && current.fields.Revision == last.Revision:
 		// The failure was cleared without a new certificate.
 		return describeStatus(now, current, events.VerbObserved, before, content[0]), true
 	}
