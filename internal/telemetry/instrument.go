@@ -22,7 +22,7 @@ type Instrument struct {
 	Gauge     *metric.Int64ObservableGauge
 	Histogram *metric.Float64Histogram
 
-	// Name is the name in OpenTelemetry. The method Prometheus returns that in Prometheus.
+	// Name is the name in OpenTelemetry.
 	Name string
 	// Unit is a UCUM unit: s, or the things that are counted, in braces.
 	Unit string

@@ -90,7 +90,7 @@ func TestTheDashboardShowsEveryMetric(t *testing.T) {
 	}
 	for _, s := range sections() {
 		for i := range s.table {
-			name, err := s.table[i].Prometheus()
+			name, err := prometheusName(&s.table[i])
 			if err != nil {
 				t.Fatal(err)
 			}

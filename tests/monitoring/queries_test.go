@@ -19,11 +19,11 @@ func series(t *testing.T) map[string][]string {
 	known := map[string][]string{"up": nil}
 	for _, s := range sections() {
 		for i := range s.table {
-			name, err := s.table[i].Prometheus()
+			name, err := prometheusName(&s.table[i])
 			if err != nil {
 				t.Fatal(err)
 			}
-			labels, err := s.table[i].PrometheusLabels()
+			labels, err := prometheusLabels(&s.table[i])
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -56,7 +56,7 @@ func TestReferenceOfTheMetricsIsWhatTheCodeSays(t *testing.T) {
 	var doc bytes.Buffer
 	doc.WriteString(introduction)
 	for _, s := range sections() {
-		if err := telemetry.Reference(&doc, s.title, s.text, s.table); err != nil {
+		if err := writeReference(&doc, s.title, s.text, s.table); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestEveryMetricIsDefinedOnceInAProgram(t *testing.T) {
 		seen := map[string]bool{}
 		for _, table := range program.tables {
 			for i := range table {
-				name, err := table[i].Prometheus()
+				name, err := prometheusName(&table[i])
 				if err != nil {
 					t.Fatal(err)
 				}
