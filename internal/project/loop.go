@@ -9,11 +9,19 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// workers is the number of resources that are processed concurrently.
-const workers = 4
+const (
+	// workers is the number of resources that are processed concurrently.
+	workers = 4
+	// maxRetrying is the number of workers that may process resources that have failed. A webhook that does not answer blocks each of them for up to
+	// kube.PatchTimeout, and the other workers remain for other resources.
+	maxRetrying = workers / 2
+	// maxLeft is the maximum number of unpublished reports of resources that are gone. If there are more, the oldest are dropped.
+	maxLeft = 256
+)
 
 // loop processes resources. At most one worker processes a resource at a time.
 type loop struct {
@@ -24,11 +32,14 @@ type loop struct {
 	now      func() time.Time
 	queue    workqueue.TypedDelayingInterface[key]
 
+	// left has the unpublished reports of resources that are gone or no longer want anything, at most maxLeft.
+	left chan events.Projection
+
 	mu    sync.Mutex
 	items map[key]*item
-	// left has the unpublished reports of resources that were forgotten.
-	left    leftReports
-	retries retries
+	// retrying counts the workers that process resources that have failed. waiting has those resources that are due, but wait for such a worker.
+	retrying int
+	waiting  []key
 }
 
 // add queues a resource with a cause.
@@ -66,25 +77,33 @@ func (l *loop) run(ctx context.Context) {
 func (l *loop) take(ctx context.Context, k key) {
 	l.mu.Lock()
 	i := l.items[k]
+	isRetry := i != nil && i.failures > 0
+	if isRetry && l.retrying == maxRetrying {
+		if !slices.Contains(l.waiting, k) {
+			l.waiting = append(l.waiting, k)
+		}
+		l.mu.Unlock()
+		return
+	}
+	if isRetry {
+		l.retrying++
+		l.waiting = slices.DeleteFunc(l.waiting, func(other key) bool { return other == k })
+	}
 	l.mu.Unlock()
-	if i == nil || i.failures == 0 {
-		l.step(ctx, k)
-		return
-	}
-	if !l.retries.begin(k) {
-		return
-	}
 	l.step(ctx, k)
-	if next, ok := l.retries.end(); ok {
-		l.queue.Add(next)
+	if !isRetry {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.retrying--
+	if len(l.waiting) > 0 {
+		l.queue.Add(l.waiting[0])
+		l.waiting = l.waiting[1:]
 	}
 }
 
 func (l *loop) step(ctx context.Context, k key) {
-	if k == leftKey {
-		l.publishLeft(ctx)
-		return
-	}
 	l.mu.Lock()
 	i := l.item(k)
 	causes := i.causes
@@ -164,17 +183,46 @@ func (l *loop) deal(ctx context.Context, t *target, i *item, causes []*cause) er
 	return err
 }
 
-// forget drops the item of a resource that is gone or no longer wants anything. Its unpublished reports go to leftReports.
+// forget drops the item of a resource that is gone or no longer wants anything, and leaves its unpublished reports to publishLeft.
 func (l *loop) forget(ctx context.Context, k key) {
 	l.mu.Lock()
 	i := l.items[k]
 	delete(l.items, k)
+	for _, report := range i.owed {
+		if len(l.left) == maxLeft {
+			select {
+			case <-l.left:
+			default: // It has been taken meanwhile.
+			}
+		}
+		l.left <- report
+	}
 	l.mu.Unlock()
 	for _, c := range i.causes {
 		c.settled(ctx)
 	}
-	if l.left.add(i.owed) {
-		l.queue.Add(leftKey)
+}
+
+// publishLeft publishes the reports of resources that are gone, each until it succeeds, until ctx is done.
+func (l *loop) publishLeft(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case report := <-l.left:
+			backoff := kube.PatchBackoff()
+			for {
+				err := l.reporter.publish(ctx, report)
+				if err == nil {
+					break
+				}
+				delay := backoff.Step()
+				l.log.WarnContext(ctx, "report of a resource that is gone not published", "retry_in", delay, "err", err)
+				if !kube.Sleep(ctx, delay) {
+					return
+				}
+			}
+		}
 	}
 }
 
@@ -188,46 +236,4 @@ func (l *loop) giveBack(ctx context.Context) {
 			c.span.End()
 		}
 	}
-}
-
-// maxRetrying is the number of workers that may process resources that have failed. A webhook that does not answer blocks each of them for up to
-// kube.PatchTimeout, and the other workers remain for other resources.
-const maxRetrying = workers / 2
-
-// retries are the resources that have failed and are due again. The zero value is ready to use.
-type retries struct {
-	mu      sync.Mutex
-	busy    int
-	waiting []key
-}
-
-// begin reports whether a resource may be processed now. If so, the caller must call end afterwards. If not, the resource waits for another's end.
-func (r *retries) begin(k key) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	at := slices.Index(r.waiting, k)
-	if r.busy == maxRetrying {
-		if at < 0 {
-			r.waiting = append(r.waiting, k)
-		}
-		return false
-	}
-	if at >= 0 {
-		r.waiting = slices.Delete(r.waiting, at, at+1)
-	}
-	r.busy++
-	return true
-}
-
-// end returns the resource that has waited longest, if there is one.
-func (r *retries) end() (key, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.busy--
-	if len(r.waiting) == 0 {
-		return key{}, false
-	}
-	next := r.waiting[0]
-	r.waiting = r.waiting[1:]
-	return next, true
 }

@@ -36,16 +36,17 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// stream is a bus that takes no event while it is down.
+// stream is a bus that takes no event while it is down, nor the next ones that fail.
 type stream struct {
-	down bool
-	has  []events.Projection
+	down  bool
+	fails int
+	has   []events.Projection
 }
 
 func (s *stream) Cluster() string { return "prod" }
 
 func (s *stream) PublishProjection(_ context.Context, p events.Projection) error {
-	if s.down {
+	if s.fails--; s.down || s.fails >= 0 {
 		return errors.New("nats is not connected")
 	}
 	s.has = append(s.has, p)
@@ -109,7 +110,7 @@ func newBench(t *testing.T) *bench {
 		index: b.store.index, log: log, now: now, items: make(map[key]*item),
 		apply:    &applier{client: b.client, dynamic: writer, index: b.store.index},
 		reporter: &reporter{client: b.client, bus: b.bus, metrics: metrics, tracer: tracenoop.NewTracerProvider().Tracer(""), log: log, now: now},
-		queue:    workqueue.NewTypedDelayingQueue[key](),
+		queue:    workqueue.NewTypedDelayingQueue[key](), left: make(chan events.Projection, maxLeft),
 	}
 	t.Cleanup(b.queue.ShutDown)
 	return b
@@ -139,6 +140,13 @@ func (b *bench) steps(count int) {
 		b.clock = b.clock.Add(2 * time.Minute)
 		b.step(b.Context(), b.main)
 	}
+}
+
+// publishes publishes the reports of resources that are gone for a time.
+func (b *bench) publishes(lasting time.Duration) {
+	ctx, cancel := context.WithTimeout(b.Context(), lasting)
+	defer cancel()
+	b.publishLeft(ctx)
 }
 
 // reports fails the test unless these, and no others, were published.
@@ -214,49 +222,41 @@ func TestOfManyReportsThatCannotBePublishedTheNewestAreKept(t *testing.T) {
 }
 
 func TestTheReportsOfAResourceThatWantsNothingAnyMoreArePublished(t *testing.T) {
-	b := newBench(t)
-	b.secret("b")
-	b.sees(wantsDB, "a")
-	b.steps(1)
-	b.bus.down = true
-	b.sees("", "b")
-	b.version++
-	b.steps(1)
-	released := widget("main", "", "b")
-	released.SetManagedFields(nil)
-	must(t, b.store.Update(released))
-	b.steps(1)
-	if len(b.items) != 0 {
-		t.Errorf("%d resources are known, want none", len(b.items))
-	}
-	due := false
-	for !due && b.queue.Len() > 0 {
-		k, _ := b.queue.Get()
-		due = k == leftKey
-	}
-	if !due {
-		t.Error("the reports that are left are not due")
-	}
-	b.step(t.Context(), leftKey)
-	b.reports("applied")
-	b.bus.down = false
-	b.step(t.Context(), leftKey)
-	b.step(t.Context(), leftKey)
-	b.reports("applied", "released")
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.secret("b")
+		b.sees(wantsDB, "a")
+		b.steps(1)
+		b.bus.down = true
+		b.sees("", "b")
+		b.version++
+		b.steps(1)
+		released := widget("main", "", "b")
+		released.SetManagedFields(nil)
+		must(t, b.store.Update(released))
+		b.steps(1)
+		if len(b.items) != 0 {
+			t.Errorf("%d resources are known, want none", len(b.items))
+		}
+		b.reports("applied")
+		b.bus.down, b.bus.fails = false, 2
+		b.publishes(time.Minute)
+		b.reports("applied", "released")
+	})
 }
 
 func TestOfTheReportsOfManyResourcesThatAreGoneTheNewestAreKept(t *testing.T) {
-	b := newBench(t)
-	b.bus.down = true
-	for i := range maxLeft + 5 {
-		b.left.add([]events.Projection{{Reason: strconv.Itoa(i)}})
-	}
-	b.step(t.Context(), leftKey)
-	b.bus.down = false
-	b.step(t.Context(), leftKey)
-	if got := b.bus.reasons(); len(got) != maxLeft || got[0] != "5" || got[maxLeft-1] != strconv.Itoa(maxLeft+4) {
-		t.Errorf("published %v, want the newest %d in order", got, maxLeft)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		for i := range maxLeft + 5 {
+			b.item(b.main).owe(events.Projection{Reason: strconv.Itoa(i)})
+			b.forget(t.Context(), b.main)
+		}
+		b.publishes(time.Second)
+		if got := b.bus.reasons(); len(got) != maxLeft || got[0] != "5" || got[maxLeft-1] != strconv.Itoa(maxLeft+4) {
+			t.Errorf("published %v, want the newest %d in order", got, maxLeft)
+		}
+	})
 }
 
 func TestWhatIsUnavailableIsToldAgainWhenItChangesAndWhenItHasRecovered(t *testing.T) {

@@ -88,7 +88,7 @@ func New(o Options) (*Projector, error) {
 	l := &loop{
 		reporter: &reporter{client: o.Client, metrics: metrics, tracer: o.Tracer, log: o.Logger, now: o.Now},
 		log:      o.Logger, now: o.Now, items: make(map[key]*item),
-		queue: workqueue.NewTypedDelayingQueue[key](),
+		queue: workqueue.NewTypedDelayingQueue[key](), left: make(chan events.Projection, maxLeft),
 	}
 	l.index = newIndex(digests, l.queue.Add)
 	l.apply = &applier{client: o.Client, dynamic: o.Dynamic, index: l.index}
@@ -115,6 +115,7 @@ func (p *Projector) Run(ctx context.Context, b *bus.Bus) error {
 	for range workers {
 		running.Go(func() { p.loop.run(ctx) })
 	}
+	running.Go(func() { p.loop.publishLeft(ctx) })
 	running.Go(func() { p.resync(ctx) })
 	// Wait for the lists: an event that arrives before its resources are known is acked, and their values then have no link to its trace. Kinds that
 	// cannot be listed do not hold up others.
