@@ -26,14 +26,12 @@ const tunnelTimeout = 10 * time.Second
 type tunnel struct {
 	dialer httpstream.Dialer
 	port   string
+	// first has the connection to the API server with which the tunnel was opened, until Dial uses it.
+	first chan httpstream.Connection
 
-	closed chan struct{}
-
-	mu   sync.Mutex
-	conn httpstream.Connection
-	// requests counts the connections that were opened.
-	requests int
-	copying  sync.WaitGroup
+	closed  chan struct{}
+	end     func()
+	copying sync.WaitGroup
 }
 
 // openTunnel returns a tunnel to a pod after the API server has accepted it.
@@ -52,22 +50,22 @@ func openTunnel(ctx context.Context, a *access, namespace, pod string, port int)
 	dialer := portforward.NewFallbackDialerForStreaming(sockets, plain, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})
-	t := &tunnel{dialer: dialer, port: strconv.Itoa(port), closed: make(chan struct{})}
-	if _, err := t.connection(ctx); err != nil {
+	t := &tunnel{dialer: dialer, port: strconv.Itoa(port), first: make(chan httpstream.Connection, 1), closed: make(chan struct{})}
+	t.end = sync.OnceFunc(func() { close(t.closed) })
+	conn, err := t.connect(ctx)
+	if err != nil {
 		if strings.Contains(err.Error(), "is forbidden") { // the error has no type of its own
 			return nil, right{"create", "pods/portforward", namespace}.missing()
 		}
 		return nil, fmt.Errorf("forwarding port %d of pod %s in namespace %s: %w", port, pod, namespace, err)
 	}
+	t.first <- conn
 	return t, nil
 }
 
-// connection returns the connection to the API server, a new one if the last was lost. It returns when ctx is done or the tunnel is closed. The
-// library takes no context, so the dialing continues until the API server responds; the connection is then closed.
-func (t *tunnel) connection(ctx context.Context) (httpstream.Connection, error) {
-	if conn := t.live(); conn != nil {
-		return conn, nil
-	}
+// connect connects to the API server. It returns when ctx is done or the tunnel is closed. The library takes no context, so the dialing continues
+// until the API server responds; the connection is then closed.
+func (t *tunnel) connect(ctx context.Context) (httpstream.Connection, error) {
 	type dialed struct {
 		conn httpstream.Connection
 		err  error
@@ -87,10 +85,7 @@ func (t *tunnel) connection(ctx context.Context) (httpstream.Connection, error) 
 	}()
 	select {
 	case is := <-answer:
-		if is.err != nil {
-			return nil, is.err
-		}
-		return t.take(is.conn), nil
+		return is.conn, is.err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("the API server does not answer: %w", ctx.Err())
 	case <-t.closed:
@@ -98,59 +93,34 @@ func (t *tunnel) connection(ctx context.Context) (httpstream.Connection, error) 
 	}
 }
 
-// live returns the connection to the API server, or nil if there is none or it was lost.
-func (t *tunnel) live() httpstream.Connection {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.conn == nil {
-		return nil
-	}
-	select {
-	case <-t.conn.CloseChan():
-		return nil
-	default:
-		return t.conn
-	}
-}
-
-// take makes conn the connection of the tunnel, or closes it if the tunnel is closed. It returns conn.
-func (t *tunnel) take(conn httpstream.Connection) httpstream.Connection {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	select {
-	case <-t.closed:
-		_ = conn.Close()
-	default:
-		t.conn = conn
-	}
-	return conn
-}
-
-// Dial opens a connection to the port, whatever the address.
+// Dial opens a connection to the port, whatever the address. Each has its own connection to the API server: if the pod was replaced, everything on
+// an earlier one fails.
 func (t *tunnel) Dial(_, _ string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), tunnelTimeout)
-	defer cancel()
-	conn, err := t.connection(ctx)
-	if err != nil {
-		return nil, err
+	var conn httpstream.Connection
+	select {
+	case conn = <-t.first:
+	default:
+		ctx, cancel := context.WithTimeout(context.Background(), tunnelTimeout)
+		defer cancel()
+		var err error
+		if conn, err = t.connect(ctx); err != nil {
+			return nil, err
+		}
 	}
-	t.mu.Lock()
-	t.requests++
 	headers := http.Header{}
 	headers.Set(corev1.PortHeader, t.port)
-	headers.Set(corev1.PortForwardRequestIDHeader, strconv.Itoa(t.requests))
-	t.mu.Unlock()
+	headers.Set(corev1.PortForwardRequestIDHeader, "0")
 	headers.Set(corev1.StreamType, corev1.StreamTypeError)
 	failures, err := conn.CreateStream(headers)
 	if err != nil {
-		t.drop(conn)
+		_ = conn.Close()
 		return nil, fmt.Errorf("forwarding a port: %w", err)
 	}
 	_ = failures.Close() // Only the other side writes to it.
 	headers.Set(corev1.StreamType, corev1.StreamTypeData)
 	data, err := conn.CreateStream(headers)
 	if err != nil {
-		t.drop(conn)
+		_ = conn.Close()
 		return nil, fmt.Errorf("forwarding a port: %w", err)
 	}
 	// A connection of NATS needs deadlines, which streams do not have, but pipes do.
@@ -165,36 +135,26 @@ func (t *tunnel) Dial(_, _ string) (net.Conn, error) {
 		_ = data.Reset() // Unsent data would prevent the other stream from ending.
 		if message, err := io.ReadAll(failures); err == nil && len(message) > 0 {
 			forwarded.failure = errors.New(strings.TrimSpace(string(message)))
-			t.drop(conn) // The pod may have been replaced. Then everything on this connection fails.
 		}
-		conn.RemoveStreams(data, failures)
 		close(forwarded.failed)
 		_ = remote.Close()
+	})
+	t.copying.Go(func() {
+		select {
+		case <-t.closed:
+		case <-forwarded.failed:
+		}
+		_ = conn.Close()
 	})
 	return forwarded, nil
 }
 
-// drop closes a connection to the API server, so that the next connection to the port uses a new one.
-func (t *tunnel) drop(conn httpstream.Connection) {
-	t.mu.Lock()
-	if t.conn == conn {
-		t.conn = nil
-	}
-	t.mu.Unlock()
-	_ = conn.Close()
-}
-
 func (t *tunnel) close() {
-	t.mu.Lock()
-	conn := t.conn
+	t.end()
 	select {
-	case <-t.closed:
-	default:
-		close(t.closed)
-	}
-	t.mu.Unlock()
-	if conn != nil {
+	case conn := <-t.first:
 		_ = conn.Close()
+	default:
 	}
 	t.copying.Wait()
 }

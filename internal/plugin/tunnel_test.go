@@ -127,7 +127,8 @@ func TestATunnelIsClosedWhileItIsOpenedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened.drop(opened.live())
+	first := <-opened.first
+	first.Close()
 	go func() {
 		<-again
 		opened.close()
