@@ -60,7 +60,7 @@ func (t *Telemetry) setUpMetrics(ctx context.Context, res *resource.Resource, se
 	if len(readers) > 0 {
 		provider := sdkmetric.NewMeterProvider(append(readers, sdkmetric.WithResource(res))...)
 		t.MeterProvider = provider
-		t.flushes = append(t.flushes, flush{"metrics", provider.Shutdown})
+		t.flushes.OnStop("metrics", provider.Shutdown)
 	}
 	return observeBuild(t.MeterProvider, service.Version)
 }

@@ -36,7 +36,8 @@ type runtime struct {
 
 	observed *Telemetry
 	connect  bus.ConnectOptions
-	stack    *stack
+	// stack is the shutdown.
+	*stack
 }
 
 // server is an HTTP server of a program.
@@ -65,11 +66,6 @@ func (r *runtime) Progress(name string) *telemetry.Progress {
 	progress := telemetry.NewProgress(time.Now, stepLimit)
 	r.Health.AddLiveness(name, progress.Check)
 	return progress
-}
-
-// OnStop adds a step to the shutdown, which runs in reverse order. It must be called after the thing to stop has started.
-func (r *runtime) OnStop(name string, stop func(ctx context.Context) error) {
-	r.stack.onStop(name, stop)
 }
 
 // Connect connects to NATS, retrying until ctx ends. The connection is drained at shutdown. Further options override those of the flags.
@@ -156,8 +152,8 @@ type step struct {
 	stop func(context.Context) error
 }
 
-// onStop adds a step. It must be called after the thing to stop has started.
-func (s *stack) onStop(name string, stop func(ctx context.Context) error) {
+// OnStop adds a step. It must be called after the thing to stop has started.
+func (s *stack) OnStop(name string, stop func(ctx context.Context) error) {
 	s.steps = append(s.steps, step{name: name, stop: stop})
 }
 

@@ -17,9 +17,9 @@ func TestStackStopsInReverseOrderAndJoinsErrors(t *testing.T) {
 	errOne := errors.New("one is broken")
 	var order []string
 	stack := &stack{logger: slog.New(slog.DiscardHandler), limit: time.Second}
-	stack.onStop("one", func(context.Context) error { order = append(order, "one"); return errOne })
-	stack.onStop("two", func(context.Context) error { order = append(order, "two"); return nil })
-	stack.onStop("three", func(context.Context) error { order = append(order, "three"); return context.Canceled })
+	stack.OnStop("one", func(context.Context) error { order = append(order, "one"); return errOne })
+	stack.OnStop("two", func(context.Context) error { order = append(order, "two"); return nil })
+	stack.OnStop("three", func(context.Context) error { order = append(order, "three"); return context.Canceled })
 
 	err := stack.stop(t.Context())
 	if diff := cmp.Diff([]string{"three", "two", "one"}, order); diff != "" {
@@ -43,8 +43,8 @@ func TestAStepThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 		defer close(release)
 		after := false
 		stack := &stack{logger: slog.New(slog.NewJSONHandler(&out, nil)), limit: 3 * time.Second}
-		stack.onStop("quick", func(context.Context) error { after = true; return nil })
-		stack.onStop("stuck", func(context.Context) error { <-release; return nil })
+		stack.OnStop("quick", func(context.Context) error { after = true; return nil })
+		stack.OnStop("stuck", func(context.Context) error { <-release; return nil })
 		began := time.Now()
 		err := stack.stop(t.Context())
 		if took, want := time.Since(began), 3*time.Second+stopGrace; took != want || !errors.Is(err, errStopTimeout) {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -46,14 +46,8 @@ type Telemetry struct {
 	// Metrics serves /metrics and nothing else.
 	Metrics http.Handler
 
-	flushes    []flush
-	flushLimit time.Duration
-}
-
-// flush is a provider that Shutdown flushes and ends.
-type flush struct {
-	name string
-	end  func(context.Context) error
+	// flushes flush and end the providers.
+	flushes stack
 }
 
 // Setup builds the telemetry of a program from the standard OTEL_* environment variables. It opens no connection yet and sets no global.
@@ -64,7 +58,10 @@ func Setup(ctx context.Context, service Service) (*Telemetry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describing this process to telemetry: %w", err)
 	}
-	t := &Telemetry{TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider(), flushLimit: flushLimit}
+	t := &Telemetry{
+		TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider(),
+		flushes: stack{logger: slog.New(slog.DiscardHandler), limit: flushLimit},
+	}
 	if err := t.setUpMetrics(ctx, res, service); err != nil {
 		return nil, errors.Join(fmt.Errorf("setting up metrics: %w", err), t.Shutdown(ctx))
 	}
@@ -84,16 +81,7 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 	if ctx.Err() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
-	var errs []error
-	for _, flush := range slices.Backward(t.flushes) {
-		bounded, cancel := context.WithTimeout(ctx, t.flushLimit)
-		if err := flush.end(bounded); err != nil {
-			errs = append(errs, fmt.Errorf("flushing %s: %w", flush.name, err))
-		}
-		cancel()
-	}
-	t.flushes = nil
-	return errors.Join(errs...)
+	return t.flushes.stop(ctx)
 }
 
 // newResource describes this process. In order of precedence, lowest first: the service, the pod's POD_NAME, POD_NAMESPACE and POD_UID,

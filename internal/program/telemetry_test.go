@@ -33,7 +33,7 @@ func setup(t testing.TB, service Service) *Telemetry {
 	t.Helper()
 	tel, err := Setup(t.Context(), service)
 	must(t, err)
-	tel.flushLimit = testkit.Patience
+	tel.flushes.limit = testkit.Patience
 	t.Cleanup(func() {
 		if err := tel.Shutdown(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("shutting down: %v", err)
@@ -167,7 +167,7 @@ func TestShutdownIsBoundedWhereTheReceiverHangs(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", strconv.Itoa(int(2*testkit.Patience.Milliseconds()))) // so that the exporter does not end it
 
 	tel := setup(t, service())
-	tel.flushLimit = 50 * time.Millisecond
+	tel.flushes.limit = 50 * time.Millisecond
 	_, span := tel.TracerProvider.Tracer("test").Start(t.Context(), "detect secret")
 	span.End()
 

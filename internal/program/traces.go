@@ -30,7 +30,7 @@ func (t *Telemetry) setUpTraces(ctx context.Context, res *resource.Resource) err
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSpanProcessor(processor))
 	t.TracerProvider = provider
-	t.flushes = append(t.flushes, flush{"traces", provider.Shutdown})
+	t.flushes.OnStop("traces", provider.Shutdown)
 	return nil
 }
 
