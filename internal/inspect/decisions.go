@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -33,18 +32,7 @@ func readDecisions(ctx context.Context, reader *bus.Reader, query bus.HistoryQue
 	d := &decisions{
 		of: make(map[events.Workload]map[string]decision), changed: make(map[string]map[events.Source]time.Time), events: make(map[string]time.Time),
 	}
-	err := reader.History(ctx, query, func(stored events.Stored) error {
-		if change, err := stored.Change(); err == nil {
-			d.addChange(change)
-		} else if outcome, err := stored.Outcome(); err == nil {
-			d.addOutcome(outcome)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the history: %w", err)
-	}
-	return d, nil
+	return d, readHistory(ctx, reader, query, d.addChange, d.addOutcome)
 }
 
 func (d *decisions) addChange(change events.Change) {

@@ -35,14 +35,8 @@ func readHeld(ctx context.Context, reader *bus.Reader, cluster string, id events
 		Clusters: []string{cluster}, Kind: events.KindRollout, Namespace: id.Namespace, Name: id.Kind + "-" + id.Name,
 	}
 	var s waitState
-	err := reader.History(ctx, query, func(stored events.Stored) error {
-		if outcome, err := stored.Outcome(); err == nil {
-			s.add(outcome)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the history: %w", err)
+	if err := readHistory(ctx, reader, query, nil, s.add); err != nil {
+		return nil, err
 	}
 	if !s.waits() || s.uid != id.UID {
 		return nil, nil //nolint:nilnil // Nothing holds it, and nothing is wrong.

@@ -80,6 +80,24 @@ func (h *History) read(ctx context.Context, reader *bus.Reader, query bus.Histor
 	})
 }
 
+// readHistory calls onChange for each change and onOutcome for each outcome that a query selects, oldest first. Either may be nil.
+func readHistory(
+	ctx context.Context, reader *bus.Reader, query bus.HistoryQuery, onChange func(events.Change), onOutcome func(events.Outcome),
+) error {
+	err := reader.History(ctx, query, func(stored events.Stored) error {
+		if change, err := stored.Change(); err == nil && onChange != nil {
+			onChange(change)
+		} else if outcome, err := stored.Outcome(); err == nil && onOutcome != nil {
+			onOutcome(outcome)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("reading the history: %w", err)
+	}
+	return nil
+}
+
 // impersonates reports whether an event names another cluster than its subject. It warns about the first event of each pair of clusters.
 func (h *History) impersonates(stored events.Stored) bool {
 	named := stored.Impersonated()

@@ -170,16 +170,7 @@ func readDates(ctx context.Context, origins events.Origins, reader *bus.Reader, 
 		return nil
 	}
 	query := bus.HistoryQuery{Clusters: []string{origins.Cluster}, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name}
-	err := reader.History(ctx, query, func(stored events.Stored) error {
-		if change, err := stored.Change(); err == nil {
-			e.addDates(change)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("reading the history of %s: %w", source, err)
-	}
-	return nil
+	return readHistory(ctx, reader, query, e.addDates, nil)
 }
 
 // noteInPlace adds how the pods of a workload are asked to reload after a change instead of being replaced, and for which sources they

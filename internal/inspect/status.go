@@ -61,7 +61,7 @@ func ReadStatus(ctx context.Context, stream *bus.Bus, namespace string, since ti
 		return s, fmt.Errorf("reading the last outcomes: %w", err)
 	}
 	if err := errors.Join(s.readWaiting(ctx, stream, namespace), s.readCounts(ctx, stream, namespace)); err != nil {
-		return s, fmt.Errorf("reading the history: %w", err)
+		return s, err
 	}
 	for _, list := range [][]WorkloadStatus{s.Waiting, s.Failed, s.Rolling} {
 		slices.SortFunc(list, func(a, b WorkloadStatus) int {
@@ -111,16 +111,14 @@ func (s *Status) readStates(ctx context.Context, stream *bus.Bus, namespace stri
 
 // readWaiting reads which workloads wait. CHANGES does not have that.
 func (s *Status) readWaiting(ctx context.Context, stream *bus.Bus, namespace string) error {
-	workloads := make(map[string]*waitState) // by subject
+	workloads := make(map[events.Workload]*waitState)
 	query := bus.HistoryQuery{Clusters: []string{s.Cluster}, Kind: events.KindRollout, Namespace: namespace}
-	err := stream.History(ctx, query, func(stored events.Stored) error {
-		if outcome, err := stored.Outcome(); err == nil {
-			if workloads[stored.Subject] == nil {
-				workloads[stored.Subject] = &waitState{}
-			}
-			workloads[stored.Subject].add(outcome)
+	err := readHistory(ctx, &stream.Reader, query, nil, func(outcome events.Outcome) {
+		w := events.Workload{Kind: outcome.Workload.Kind, Namespace: outcome.Workload.Namespace, Name: outcome.Workload.Name}
+		if workloads[w] == nil {
+			workloads[w] = &waitState{}
 		}
-		return nil
+		workloads[w].add(outcome)
 	})
 	for _, w := range workloads {
 		if w.waits() {
@@ -132,19 +130,19 @@ func (s *Status) readWaiting(ctx context.Context, stream *bus.Bus, namespace str
 
 func (s *Status) readCounts(ctx context.Context, stream *bus.Bus, namespace string) error {
 	query := bus.HistoryQuery{Clusters: []string{s.Cluster}, Namespace: namespace, Since: s.Since}
-	return stream.History(ctx, query, func(stored events.Stored) error {
-		if outcome, err := stored.Outcome(); err == nil {
-			switch outcome.Verb {
-			case events.VerbCompleted:
-				s.Completed++
-			case events.VerbFailed:
-				s.Failures++
-			}
-		} else if change, err := stored.Change(); err == nil && change.Verb != events.VerbObserved {
+	onChange := func(change events.Change) {
+		if change.Verb != events.VerbObserved {
 			s.Changes++
 			s.LastChange = change.Time
 		}
-		return nil
+	}
+	return readHistory(ctx, &stream.Reader, query, onChange, func(outcome events.Outcome) {
+		switch outcome.Verb {
+		case events.VerbCompleted:
+			s.Completed++
+		case events.VerbFailed:
+			s.Failures++
+		}
 	})
 }
 

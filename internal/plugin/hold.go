@@ -70,7 +70,7 @@ func (p *Plugin) rollNow() *cobra.Command {
 		"  kubectl keyturn roll-now deployment/web",
 		func(ctx context.Context, a *annotator, args []string) error {
 			return a.each(args, func(o *object) error {
-				if err := a.checkRoll(ctx, o); err != nil {
+				if err := a.checkRolled(ctx, o, "nothing rolls this kind: want one that the actuator rolls"); err != nil {
 					return err
 				}
 				value := time.Now().UTC().Format(time.RFC3339Nano)
@@ -169,23 +169,12 @@ func (a *annotator) checkHold(ctx context.Context, o *object) error {
 	if o.group == "" && slices.Contains(holdable, o.kind) {
 		return nil
 	}
-	if kinds, rolled := a.rolls(ctx, o); !rolled {
-		return fmt.Errorf("%s: a hold of this kind holds nothing: want a namespace, secret or configmap, or what the actuator rolls: %s", o, kinds)
-	}
-	return nil
+	return a.checkRolled(ctx, o, "a hold of this kind holds nothing: want a namespace, secret or configmap, or what the actuator rolls")
 }
 
-// checkRoll returns an error if objects of this kind are not rolled.
-func (a *annotator) checkRoll(ctx context.Context, o *object) error {
-	if kinds, rolled := a.rolls(ctx, o); !rolled {
-		return fmt.Errorf("%s: nothing rolls this kind: want one that the actuator rolls: %s", o, kinds)
-	}
-	return nil
-}
-
-// rolls reports whether the actuator rolls objects of this kind, and returns the names of the kinds that it rolls. If these are not known, any
-// custom resource counts.
-func (a *annotator) rolls(ctx context.Context, o *object) (string, bool) {
+// checkRolled returns an error with the given text if the actuator does not roll objects of this kind. If its kinds are not known, any custom
+// resource counts.
+func (a *annotator) checkRolled(ctx context.Context, o *object, text string) error {
 	kinds, err := a.kinds(ctx)
 	rolled := slices.ContainsFunc(kinds, func(k workload.Kind) bool {
 		group, _, named := strings.Cut(k.APIVersion, "/")
@@ -193,5 +182,8 @@ func (a *annotator) rolls(ctx context.Context, o *object) (string, bool) {
 	})
 	// The API groups of Kubernetes itself have no dot, or end in .k8s.io.
 	custom := strings.Contains(o.group, ".") && !strings.HasSuffix(o.group, ".k8s.io")
-	return strings.Join(kinds.Names(), ", "), rolled || err != nil && custom
+	if rolled || err != nil && custom {
+		return nil
+	}
+	return fmt.Errorf("%s: %s: %s", o, text, strings.Join(kinds.Names(), ", "))
 }

@@ -113,7 +113,7 @@ func TestWhatMeansNothingIsRefused(t *testing.T) {
 		settings           bool
 	}{
 		{object: "deployment/web", settings: true},
-		{object: "secret/db", roll: "secret/db: nothing rolls this kind: want one that the actuator rolls: deployment,"},
+		{object: "secret/db", roll: "secret/db: nothing rolls this kind: deployment,"},
 		{object: "service/web", hold: "service/web: a hold of this kind holds nothing: want a namespace, secret or configmap, or what", roll: "nothing rolls this kind"},
 		{object: "prometheus/main"}, // It may be.
 		{object: "prometheus/main", settings: true, hold: "holds nothing", roll: "nothing rolls this kind"},
@@ -127,7 +127,7 @@ func TestWhatMeansNothingIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantErrorWith(t, a.checkHold(t.Context(), o), tt.hold)
-			wantErrorWith(t, a.checkRoll(t.Context(), o), tt.roll)
+			wantErrorWith(t, a.checkRolled(t.Context(), o, "nothing rolls this kind"), tt.roll)
 		})
 	}
 }
