@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -99,14 +98,7 @@ func (a *Actuator) guard(ctx context.Context, r *runtime, connection *nats.Conn,
 	if len(declared) > 0 {
 		guard.Compare(ctx) // reports the streams that could not be declared, before the programs refuse them
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
-	running.Go(func() { guard.Run(ctx, a.guardInterval) })
-	r.OnStop("streams", func(context.Context) error {
-		cancel()
-		running.Wait()
-		return nil
-	})
+	r.Go(ctx, "streams", func(ctx context.Context) { guard.Run(ctx, a.guardInterval) })
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	goruntime "runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync"
 	"time"
 )
 
@@ -24,7 +23,7 @@ const (
 	trimWorth   = 8 << 20
 )
 
-// keepSmall keeps the memory of the process close to what it needs, until stop is called. The programs are idle most of the time, and
+// keepSmall keeps the memory of the process close to what it needs, until ctx is done. The programs are idle most of the time, and
 // Go's collector, which runs on allocation, would let them keep the garbage of a first list or a burst for minutes. So the heap may grow
 // less before a collection. When the program has become quiet, free memory is returned to the system, together with the code pages that
 // only the start needed.
@@ -33,21 +32,12 @@ const (
 // second, for a few megabytes each time, on a core that the API server may need.
 //
 // GOGC and GOMEMLIMIT keep their meaning. If GOGC is set, keepSmall does not change the growth.
-func keepSmall(small uint64) (stop func(context.Context) error) {
-	ctx, cancel := context.WithCancel(context.Background())
+func keepSmall(ctx context.Context, small uint64) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(growth)
 		afterCollection(ctx, func() { debug.SetGCPercent(growthOf(total(liveBytes), small)) })
 	}
-	var running sync.WaitGroup
-	running.Go(func() {
-		trimmer{allocated: func() uint64 { return total(allocatedBytes) }, giveBack: giveBack}.run(ctx)
-	})
-	return func(context.Context) error {
-		cancel()
-		running.Wait()
-		return nil
-	}
+	trimmer{allocated: func() uint64 { return total(allocatedBytes) }, giveBack: giveBack}.run(ctx)
 }
 
 // growthOf returns the percentage by which a heap with the given live bytes may grow.

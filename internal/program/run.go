@@ -66,7 +66,7 @@ func run(ctx context.Context, p program) (err error) {
 		}
 	}()
 	if p.SmallHeap > 0 {
-		r.OnStop("memory", keepSmall(p.SmallHeap)) //nolint:contextcheck // What it starts ends with the stack, not with the context.
+		r.Go(ctx, "memory", func(ctx context.Context) { keepSmall(ctx, p.SmallHeap) })
 		if err := CountRequests(r.observed.MeterProvider); err != nil {
 			return err
 		}

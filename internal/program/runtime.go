@@ -157,6 +157,21 @@ func (s *stack) OnStop(name string, stop func(ctx context.Context) error) {
 	s.steps = append(s.steps, step{name: name, stop: stop})
 }
 
+// Go runs work in the background. The shutdown ends its context, and waits for it.
+func (s *stack) Go(ctx context.Context, name string, work func(ctx context.Context)) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		work(ctx)
+	}()
+	s.OnStop(name, func(context.Context) error {
+		cancel()
+		<-ended
+		return nil
+	})
+}
+
 // stop runs the steps, last added first, and returns their errors joined. Every step runs, even if another failed or ctx has ended. The
 // context of a step ends with ctx or after the limit; a step that does not return soon after that is abandoned with errStopTimeout.
 // Afterwards the stack is empty.
