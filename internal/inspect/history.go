@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"time"
 
@@ -20,8 +19,8 @@ type History struct {
 	options  HistoryOptions
 	query    bus.HistoryQuery
 	warnings io.Writer
-	// impersonated counts the events whose cluster is not the one in their subject, by the text of the warning about them.
-	impersonated map[string]int
+	// warned has the texts of the warnings about events whose cluster is not the one in their subject.
+	warned map[string]bool
 }
 
 // NewHistory validates the options. Write and Each write a warning to warnings about events that they leave out because these name another
@@ -70,8 +69,7 @@ func (h *History) Each(ctx context.Context, reader *bus.Reader, add func(events.
 
 // read calls handle for each event that a query selects, except for those that name another cluster than their subject.
 func (h *History) read(ctx context.Context, reader *bus.Reader, query bus.HistoryQuery, handle func(events.Stored) error) error {
-	h.impersonated = make(map[string]int)
-	defer h.warnAgain()
+	h.warned = make(map[string]bool)
 	return reader.History(ctx, query, func(stored events.Stored) error {
 		if h.impersonates(stored) {
 			return nil
@@ -109,20 +107,11 @@ func (h *History) impersonates(stored events.Stored) bool {
 		return true
 	}
 	about := fmt.Sprintf("cluster %s has published as cluster %q", address.Cluster, named)
-	h.impersonated[about]++
-	if h.impersonated[about] == 1 {
+	if !h.warned[about] {
+		h.warned[about] = true
 		fmt.Fprintf(h.warnings, "warning: %s, left out: %s\n", about, stored.Subject)
 	}
 	return true
-}
-
-// warnAgain warns how many events of each pair were left out, if there was more than the first.
-func (h *History) warnAgain() {
-	for _, about := range slices.Sorted(maps.Keys(h.impersonated)) {
-		if count := h.impersonated[about]; count > 1 {
-			fmt.Fprintf(h.warnings, "warning: %s, %d times\n", about, count)
-		}
-	}
 }
 
 // wants reports whether an event can be read, and matches the verbs and the trace.

@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	goruntime "runtime"
@@ -27,11 +28,16 @@ const maxScrapes = 4
 // setUpMetrics sets up a meter provider with a reader for /metrics, if that is scraped, and one for the exporter that OTEL_METRICS_EXPORTER names, if
 // any. Without a reader it is a no-op.
 func (t *Telemetry) setUpMetrics(ctx context.Context, res *resource.Resource, service Service) error {
-	registry, err := newRegistry()
+	registry := prometheus.NewRegistry() // Any dependency may write to the global one.
+	err := errors.Join(
+		registry.Register(collectors.NewGoCollector()), registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})))
 	if err != nil {
-		return err
+		return fmt.Errorf("registering: %w", err)
 	}
-	t.Metrics = metricsHandler(registry)
+	mux := http.NewServeMux()
+	// OpenMetrics carries exemplars: the trace behind a slow bucket.
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, EnableOpenMetrics: true}))
+	t.Metrics = mux
 	if disabled() {
 		return nil
 	}
@@ -63,32 +69,6 @@ func (t *Telemetry) setUpMetrics(ctx context.Context, res *resource.Resource, se
 		t.flushes.OnStop("metrics", provider.Shutdown)
 	}
 	return observeBuild(t.MeterProvider, service.Version)
-}
-
-// newRegistry returns a new registry with the metrics of the Go runtime and the process. The global registry is not used, because any
-// dependency may write to it.
-func newRegistry() (*prometheus.Registry, error) {
-	registry := prometheus.NewRegistry()
-	for _, collector := range []prometheus.Collector{
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	} {
-		if err := registry.Register(collector); err != nil {
-			return nil, fmt.Errorf("registering: %w", err)
-		}
-	}
-	return registry, nil
-}
-
-// metricsHandler serves /metrics and nothing else.
-func metricsHandler(registry *prometheus.Registry) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		MaxRequestsInFlight: maxScrapes,
-		// OpenMetrics carries exemplars: the trace behind a slow bucket.
-		EnableOpenMetrics: true,
-	}))
-	return mux
 }
 
 // build is the metric of the running build. target_info has the version, too, but cannot be joined by pod with the series of a dashboard

@@ -17,7 +17,7 @@ import (
 // setUpTraces sets up a tracer provider: a no-op unless the environment names a receiver of spans. The SDK itself reads the sampler
 // (OTEL_TRACES_SAMPLER), limits and batching (OTEL_BSP_*) from the environment.
 func (t *Telemetry) setUpTraces(ctx context.Context, res *resource.Resource) error {
-	if !tracesWanted() {
+	if disabled() || env("OTEL_TRACES_EXPORTER")+env("OTEL_EXPORTER_OTLP_ENDPOINT")+env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return nil
 	}
 	exporter, err := autoexport.NewSpanExporter(ctx)
@@ -32,16 +32,6 @@ func (t *Telemetry) setUpTraces(ctx context.Context, res *resource.Resource) err
 	t.TracerProvider = provider
 	t.flushes.OnStop("traces", provider.Shutdown)
 	return nil
-}
-
-// tracesWanted reports whether the environment names a receiver of spans.
-func tracesWanted() bool {
-	if disabled() {
-		return false
-	}
-	return env("OTEL_TRACES_EXPORTER") != "" ||
-		env("OTEL_EXPORTER_OTLP_ENDPOINT") != "" ||
-		env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
 // spanQueue is the SDK's batch processor, with a count of exported, failed and dropped spans. The SDK drops spans silently when its queue
@@ -76,18 +66,12 @@ func newSpanQueue(exporter sdktrace.SpanExporter, meters metric.MeterProvider) (
 	if err := telemetry.MakeInstruments(meters.Meter(meterScope), counter.instruments()); err != nil {
 		return nil, err
 	}
-	limit := queueLimit()
-	batches := sdktrace.NewBatchSpanProcessor(&countingExporter{exporter, counter}, sdktrace.WithMaxQueueSize(limit))
-	return &spanQueue{SpanProcessor: batches, spanCounter: counter, limit: int64(limit)}, nil
-}
-
-// queueLimit returns how many spans may wait, from the standard variable. A value that is not a positive number counts as unset.
-func queueLimit() int {
 	limit, err := strconv.Atoi(env("OTEL_BSP_MAX_QUEUE_SIZE"))
 	if err != nil || limit <= 0 {
-		return sdktrace.DefaultMaxQueueSize
+		limit = sdktrace.DefaultMaxQueueSize // as if it were unset
 	}
-	return limit
+	batches := sdktrace.NewBatchSpanProcessor(&countingExporter{exporter, counter}, sdktrace.WithMaxQueueSize(limit))
+	return &spanQueue{SpanProcessor: batches, spanCounter: counter, limit: int64(limit)}, nil
 }
 
 // OnEnd implements sdktrace.SpanProcessor. It never blocks.

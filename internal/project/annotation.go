@@ -61,14 +61,9 @@ func parseWish(item string) (w wish, problem string) {
 	if len(parts) != 3 || parts[0] != "secret" || len(validation.IsDNS1123Subdomain(parts[1])) > 0 || len(validation.IsConfigMapKey(parts[2])) > 0 {
 		return wish{}, form
 	}
+	w, problem = fieldOf(strings.TrimSpace(item[:sign]))
 	w.secret, w.key = parts[1], parts[2]
-	text := strings.TrimSpace(item[:sign])
-	if w.pointer, problem = fieldOf(text); problem != "" {
-		return wish{}, problem
-	}
-	w.path, _ = kube.ParseFieldPath(text)
-	w.names, _ = w.path.Names()
-	return w, ""
+	return w, problem
 }
 
 // overlap reports whether two JSON pointers are the same, or one of them is inside the other.

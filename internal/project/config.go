@@ -132,11 +132,11 @@ func (p *problems) kind(c kindConfig) *kind {
 		p.add("paths: has %d, want at most %d", len(c.Paths), maxPaths)
 	}
 	for i, text := range c.Paths {
-		pointer, problem := fieldOf(text)
+		field, problem := fieldOf(text)
 		if problem != "" {
 			p.add("paths[%d]: %q %s", i, text, problem)
 		}
-		k.pointers[pointer] = true
+		k.pointers[field.pointer] = true
 	}
 	if len(c.Secrets) == 0 {
 		p.add("secrets: is empty, want the Secrets that may be read")
@@ -166,19 +166,19 @@ func (p *problems) secret(at string, c secretConfig) {
 	}
 }
 
-// fieldOf returns the JSON pointer of a field, or why the field cannot be written.
-func fieldOf(text string) (pointer, problem string) {
+// fieldOf returns the wish for a field, without the key, or why the field cannot be written.
+func fieldOf(text string) (w wish, problem string) {
 	path, err := kube.ParseFieldPath(text)
 	if err != nil {
-		return "", err.Error()
+		return wish{}, err.Error()
 	}
 	names, plain := path.Names()
-	if !plain || len(names) < 2 || names[0] != "spec" {
-		return "", "is not a field below spec, or goes through a list"
+	switch {
+	case !plain || len(names) < 2 || names[0] != "spec":
+		return wish{}, "is not a field below spec, or goes through a list"
+	case len(names) > maxNames:
+		return wish{}, fmt.Sprintf("has more than %d names", maxNames)
 	}
-	if len(names) > maxNames {
-		return "", fmt.Sprintf("has more than %d names", maxNames)
-	}
-	pointer, _ = path.Pointer()
-	return pointer, ""
+	pointer, _ := path.Pointer()
+	return wish{path: path, pointer: pointer, names: names}, ""
 }
