@@ -21,8 +21,10 @@ func told(h *history) string {
 		for _, group := range r.Groups {
 			for _, row := range group.Rows {
 				out.WriteString("  " + group.Title + " " + row.Object + " " + row.State)
-				for _, step := range row.Phases {
-					out.WriteString("; " + step.After + " " + step.Text)
+				for _, step := range row.Steps {
+					if step.Text != "" {
+						out.WriteString("; " + step.After + " " + step.Text)
+					}
 				}
 				out.WriteString("\n")
 			}

@@ -36,16 +36,11 @@ type bar struct {
 	tone     string
 }
 
-type (
-	mark struct {
-		at   time.Time
-		tone string
-	}
-	phase struct {
-		at   time.Time
-		text string
-	}
-)
+// step is marked in the lane of a row if it has a tone, and listed if it has a text.
+type step struct {
+	at         time.Time
+	tone, text string
+}
 
 // row is one object in a rotation.
 type row struct {
@@ -56,10 +51,9 @@ type row struct {
 	// word is the state in a word or two, and why is the reason with its sentence.
 	word, why string
 	// since says what has happened to the object in a later rotation.
-	since  string
-	bars   []bar
-	marks  []mark
-	phases []phase
+	since string
+	bars  []bar
+	steps []step
 	// first is the time of the first event about the object, and last the end of its last phase.
 	first, last time.Time
 	// open is the phase that has not ended.
@@ -93,7 +87,7 @@ func (r *row) addChange(f *fact, start time.Time) {
 	word := changeWords[f.verb]
 	if !f.written.IsZero() && f.written.Before(f.at) && !f.written.Before(start) {
 		r.bars = append(r.bars, bar{f.written, f.at, "seen"})
-		r.phases = append(r.phases, phase{f.written, "written"})
+		r.steps = append(r.steps, step{f.written, "", "written"})
 	}
 	if f.verb == events.VerbFailed {
 		r.settle(f, failed, word)
@@ -107,8 +101,7 @@ func (r *row) addChange(f *fact, start time.Time) {
 		r.state, r.word = seen, word
 	}
 	r.why = join(f.reason, f.about)
-	r.marks = append(r.marks, mark{f.at, seen.String()})
-	r.phases = append(r.phases, phase{f.at, "event " + string(f.verb)})
+	r.steps = append(r.steps, step{f.at, seen.String(), "event " + string(f.verb)})
 }
 
 func (r *row) addOutcome(f *fact) {
@@ -117,7 +110,7 @@ func (r *row) addOutcome(f *fact) {
 		r.close(f.at, r.open.tone)
 		r.open = bar{from: f.at, tone: waiting.String()}
 		r.state, r.word, r.why = waiting, "Waits", join(f.reason, f.message)
-		r.phases = append(r.phases, phase{f.at, "waits: " + f.reason})
+		r.steps = append(r.steps, step{f.at, "", "waits: " + f.reason})
 	case events.VerbStarted:
 		r.start(f)
 		r.state, r.word, r.why = running, "Rolling", join(f.reason, f.message)
@@ -146,8 +139,7 @@ func (r *row) start(f *fact) {
 	}
 	r.close(f.started, r.open.tone)
 	r.open = bar{from: f.started, tone: running.String()}
-	r.marks = append(r.marks, mark{f.started, "patch"})
-	r.phases = append(r.phases, phase{f.started, "patched"})
+	r.steps = append(r.steps, step{f.started, "patch", "patched"})
 }
 
 // settle ends the open phase with a state.
@@ -158,8 +150,7 @@ func (r *row) settle(f *fact, s state, word string) {
 	}
 	r.close(f.at, tone)
 	r.state, r.word, r.why = s, word, join(f.reason, f.message, f.about)
-	r.marks = append(r.marks, mark{f.at, s.String()})
-	r.phases = append(r.phases, phase{f.at, strings.ToLower(word)})
+	r.steps = append(r.steps, step{f.at, s.String(), strings.ToLower(word)})
 }
 
 func (r *row) close(at time.Time, tone string) {
@@ -180,11 +171,11 @@ func (r *row) end(now time.Time, later *fact) {
 	}
 	r.last = now
 	r.close(now, r.open.tone)
-	r.marks = append(r.marks, mark{now, r.state.String()})
+	tone := r.state.String()
 	if r.since != "" {
-		r.state, r.word = skipped, "Superseded"
-		r.marks[len(r.marks)-1].tone = skipped.String()
+		r.state, r.word, tone = skipped, "Superseded", skipped.String()
 	}
+	r.steps = append(r.steps, step{at: now, tone: tone})
 }
 
 // urgent reports whether someone may have to do something about the object.

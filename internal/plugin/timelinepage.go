@@ -60,14 +60,12 @@ type groupView struct {
 type rowView struct {
 	ID, Tone, State, Object, Where, Why, Since string
 	Bars                                       []barView
-	Marks                                      []markView
-	Phases                                     []phaseView
+	Steps                                      []stepView
 }
 
 type (
-	barView   struct{ X, Width, Y, Height, Tone string }
-	markView  struct{ X, Tone string }
-	phaseView struct{ After, Text string }
+	barView  struct{ X, Width, Y, Height, Tone string }
+	stepView struct{ X, Tone, After, Text string }
 )
 
 func (t *timeline) write(out io.Writer) error {
@@ -199,11 +197,8 @@ func newRowView(r *row, s *scale, id string) rowView {
 		}
 		v.Bars = append(v.Bars, barView{percent(from), percent(max(to-from, 0.2)), y, height, b.tone})
 	}
-	for _, m := range r.marks {
-		v.Marks = append(v.Marks, markView{percent(s.position(m.at)), m.tone})
-	}
-	for _, p := range r.phases {
-		v.Phases = append(v.Phases, phaseView{since(p.at.Sub(s.start)), p.text})
+	for _, step := range r.steps {
+		v.Steps = append(v.Steps, stepView{percent(s.position(step.at)), step.tone, since(step.at.Sub(s.start)), step.text})
 	}
 	return v
 }

@@ -17,7 +17,7 @@ import (
 // CountRequests measures client-go's requests to the API server with the provider's instruments. Like Bridge it sets a global of the process, so
 // it must be called before the first client is created.
 func CountRequests(meters metric.MeterProvider) error {
-	r := newRequests()
+	r := &requests{}
 	if err := telemetry.MakeInstruments(meters.Meter(meterScope), r.instruments()); err != nil {
 		return err
 	}
@@ -32,21 +32,7 @@ func CountRequests(meters metric.MeterProvider) error {
 type requests struct {
 	count    metric.Int64Counter
 	duration metric.Float64Histogram
-	byCode   *telemetry.Labels[methodCode]
 }
-
-// methodCode has the values of a request's labels. The code is empty if it is not a label.
-type methodCode struct{ method, code string }
-
-func (m methodCode) labels() []attribute.KeyValue {
-	labels := []attribute.KeyValue{attribute.String("method", m.method)}
-	if m.code != "" {
-		labels = append(labels, attribute.String("code", m.code))
-	}
-	return labels
-}
-
-func newRequests() *requests { return &requests{byCode: telemetry.NewLabels(methodCode.labels)} }
 
 func (r *requests) instruments() []telemetry.Instrument {
 	return []telemetry.Instrument{
@@ -63,12 +49,12 @@ func (r *requests) instruments() []telemetry.Instrument {
 
 // Increment implements metrics.ResultMetric.
 func (r *requests) Increment(ctx context.Context, code, method, _ string) {
-	r.count.Add(ctx, 1, r.byCode.Of(methodCode{method, strings.Trim(code, "<>")}))
+	r.count.Add(ctx, 1, metric.WithAttributes(attribute.String("method", method), attribute.String("code", strings.Trim(code, "<>"))))
 }
 
 // Observe implements metrics.LatencyMetric.
 func (r *requests) Observe(ctx context.Context, method string, _ url.URL, latency time.Duration) {
-	r.duration.Record(ctx, latency.Seconds(), r.byCode.Of(methodCode{method: method}))
+	r.duration.Record(ctx, latency.Seconds(), metric.WithAttributes(attribute.String("method", method)))
 }
 
 // Instruments returns the instruments of all programs.

@@ -33,7 +33,7 @@ func TestRequestsAreCountedAlsoIfADependencyCountsThem(t *testing.T) {
 func TestRequestsToTheAPIServerAreCountedWithoutNamesOfObjects(t *testing.T) {
 	clearEnvironment(t)
 	tel := setup(t, scraped())
-	r := newRequests()
+	r := &requests{}
 	must(t, telemetry.MakeInstruments(tel.MeterProvider.Meter(meterScope), r.instruments()))
 	r.Increment(t.Context(), "200", "PATCH", "10.0.0.1:443")
 	r.Increment(t.Context(), "200", "PATCH", "10.0.0.2:443")
