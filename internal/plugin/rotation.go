@@ -190,8 +190,8 @@ func (r *rotation) compare(a, b *row) int {
 	if r.root != nil {
 		first = r.root.object.cluster
 	}
-	order := cmp.Or(trueFirst(a.object.cluster == first, b.object.cluster == first), cmp.Compare(a.object.cluster, b.object.cluster),
-		trueFirst(a.source, b.source))
+	order := cmp.Or(cmp.Compare(trueFirst[a.object.cluster == first], trueFirst[b.object.cluster == first]),
+		cmp.Compare(a.object.cluster, b.object.cluster), cmp.Compare(trueFirst[a.source], trueFirst[b.source]))
 	if order == 0 && a.source {
 		order = a.first.Compare(b.first)
 	}
@@ -201,12 +201,5 @@ func (r *rotation) compare(a, b *row) int {
 	return cmp.Or(order, a.object.compare(b.object))
 }
 
-func trueFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
-}
+// trueFirst orders true before false.
+var trueFirst = map[bool]int{true: 0, false: 1}

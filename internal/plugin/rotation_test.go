@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 			},
 			want: "All ready: secret/db changed; 1 ready\n" +
 				"   secret/db Changed; +0 event changed\n" +
-				"   deployment/web Ready; +4 s patched; +8 s ready\n",
+				"   deployment/web Ready; +4s patched; +8s ready\n",
 		},
 		{
 			name: "a failure that a later change has mended is nothing to look at",
@@ -70,10 +71,10 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 			},
 			want: "All ready: secret/db changed; 1 ready\n" +
 				"   secret/db Changed; +0 event changed\n" +
-				"   deployment/web Ready; +5 s patched; +10 s ready\n" +
+				"   deployment/web Ready; +5s patched; +10s ready\n" +
 				"Nothing rolled: secret/db changed; 1 failed\n" +
 				"   secret/db Changed; +0 event changed\n" +
-				"   deployment/web Failed; +4 s patched; +8 s failed\n",
+				"   deployment/web Failed; +4s patched; +8s failed\n",
 		},
 		{
 			name: "a change that waits is overtaken by a later one",
@@ -83,10 +84,10 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 			},
 			want: "Rolling: secret/db changed; 1 rolling\n" +
 				"   secret/db Changed; +0 event changed\n" +
-				"   deployment/web Rolling; +5 s patched\n" +
+				"   deployment/web Rolling; +5s patched\n" +
 				"Nothing rolled: secret/db changed; 1 superseded\n" +
 				"   secret/db Changed; +0 event changed\n" +
-				"   deployment/web Superseded; +1 s waits: on-hold\n",
+				"   deployment/web Superseded; +1s waits: on-hold\n",
 		},
 		{
 			name: "a change of the store that is not among the events still joins what it led to",
@@ -98,8 +99,8 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 			},
 			want: "Rolling: secret/db changed, by an event that is not on this page; 1 rolling\n" +
 				"   secret/db Changed; +0 event changed\n" +
-				"   externalsecret/db Synced; +1 s synced\n" +
-				"   deployment/web Rolling; +4 s patched\n",
+				"   externalsecret/db Synced; +1s synced\n" +
+				"   deployment/web Rolling; +4s patched\n",
 		},
 		{
 			name: "a filter takes the whole rotation", options: inspect.HistoryOptions{Workload: "deployment/web", Verbs: []string{"held"}},
@@ -111,8 +112,8 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 			},
 			want: "Waits: secret/db changed; 1 waits, 1 superseded\n" +
 				"   secret/db Changed; +0 event changed\n" +
-				"   deployment/api Waits; +2 s waits: on-hold\n" +
-				"   deployment/web Superseded; +4 s patched\n" +
+				"   deployment/api Waits; +2s waits: on-hold\n" +
+				"   deployment/web Superseded; +4s patched\n" +
 				"look at deployment/api: on-hold: \n",
 		},
 	}
@@ -135,7 +136,7 @@ func TestAPageIsBoundedAndSaysWhatItLeavesOut(t *testing.T) {
 	for i := range 2*maxEvents + 10 {
 		waits = append(waits, outcomeFact(events.Outcome{
 			Cluster: "east", Verb: events.VerbHeld, Time: after(time.Minute), Cause: of, Reason: "on-hold",
-			Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web-" + span(time.Duration(i)*time.Second), UID: uid},
+			Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web-" + strconv.Itoa(i), UID: uid},
 		}))
 	}
 	h.line.facts = append(h.line.facts, waits...)

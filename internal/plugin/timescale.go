@@ -1,10 +1,10 @@
 package plugin
 
 import (
-	"fmt"
 	"math"
-	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 )
 
 // scale maps times to positions on a lane, in percent of its width.
@@ -55,31 +55,17 @@ func (s *scale) ticks() []time.Duration {
 	return append(named, time.Duration(s.whole))
 }
 
-// span formats a duration, with as much precision as is useful.
+// span formats a duration like an age in the other commands, but with more precision below ten seconds.
 func span(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "−" + span(-max(d, -time.Duration(1<<62)))
 	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
+		return d.Truncate(time.Millisecond).String()
 	case d < 10*time.Second:
-		return strings.Replace(fmt.Sprintf("%.1f s", d.Truncate(100*time.Millisecond).Seconds()), ".0", "", 1)
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return two(int(d.Minutes()), "min", int(d.Seconds())%60, "s")
-	case d < 48*time.Hour:
-		return two(int(d.Hours()), "h", int(d.Minutes())%60, "min")
+		return d.Truncate(100 * time.Millisecond).String()
 	}
-	return two(int(d.Hours())/24, "d", int(d.Hours())%24, "h")
-}
-
-// two formats a duration in two units, without the smaller one if its value is zero.
-func two(large int, unit string, small int, lesser string) string {
-	if small == 0 {
-		return fmt.Sprintf("%d %s", large, unit)
-	}
-	return fmt.Sprintf("%d %s %d %s", large, unit, small, lesser)
+	return duration.HumanDuration(d)
 }
 
 // since formats a time after the start of a rotation.

@@ -98,7 +98,10 @@ func (a *Actuator) guard(ctx context.Context, r *runtime, connection *nats.Conn,
 	if len(declared) > 0 {
 		guard.Compare(ctx) // reports the streams that could not be declared, before the programs refuse them
 	}
-	r.Go(ctx, "streams", func(ctx context.Context) { guard.Run(ctx, a.guardInterval) })
+	r.Go(ctx, "streams", func(ctx context.Context) error {
+		guard.Run(ctx, a.guardInterval)
+		return nil
+	})
 	return nil
 }
 

@@ -40,13 +40,11 @@ type identity struct {
 	log      *slog.Logger
 }
 
-// keep claims or checks the name of a cluster repeatedly until ctx is done. It returns an error, which wraps bus.ErrClaimed, as soon as another
-// cluster has the name.
+// keep repeats the claim or the check until ctx is done, or another cluster has the name.
 type keep func(ctx context.Context) error
 
-// claimName claims the name of the bus's cluster. It waits until the API server responds or ctx is done. It returns an error, which wraps
-// bus.ErrClaimed, only if another cluster has the name. Any other error, such as a missing permission on NATS, is only logged, because the program
-// can run nevertheless.
+// claimName claims the name of the bus's cluster after the API server has responded. Only that another cluster has the name is an error: anything
+// else, such as a missing permission on NATS, is logged, because the program can run nevertheless.
 func claimName(ctx context.Context, i identity, b *bus.Bus) (keep, error) {
 	return i.compare(ctx, b, b.Claim)
 }

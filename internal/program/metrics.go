@@ -68,48 +68,38 @@ func (t *Telemetry) setUpMetrics(ctx context.Context, res *resource.Resource, se
 		t.MeterProvider = provider
 		t.flushes.OnStop("metrics", provider.Shutdown)
 	}
-	return observeBuild(t.MeterProvider, service.Version)
+	return observeBuild(ctx, t.MeterProvider, service.Version)
 }
 
 // build is the metric of the running build. target_info has the version, too, but cannot be joined by pod with the series of a dashboard
 // or an alert.
-type build struct{ info metric.Int64ObservableGauge }
+type build struct{ info metric.Int64UpDownCounter }
 
 func (b *build) instruments() []telemetry.Instrument {
 	return []telemetry.Instrument{{
-		Gauge: &b.info, Name: "keyturn.build.info", Labels: []string{"version", "revision", "goversion"},
+		UpDown: &b.info, Name: "keyturn.build.info", Labels: []string{"version", "revision", "goversion"},
 		About: "Always 1. Its labels are the version of the program, the commit if the go tool knew it, and the version of Go.",
 	}}
 }
 
-// observeBuild registers the metric for the lifetime of the provider.
-func observeBuild(meters metric.MeterProvider, version string) error {
+// observeBuild sets the metric.
+func observeBuild(ctx context.Context, meters metric.MeterProvider, version string) error {
 	b := &build{}
-	meter := meters.Meter(meterScope)
-	if err := telemetry.MakeInstruments(meter, b.instruments()); err != nil {
+	if err := telemetry.MakeInstruments(meters.Meter(meterScope), b.instruments()); err != nil {
 		return err
 	}
-	labels := metric.WithAttributes(
-		attribute.String("version", version), attribute.String("revision", revision()), attribute.String("goversion", goruntime.Version()))
-	_, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
-		observer.ObserveInt64(b.info, 1, labels)
-		return nil
-	}, b.info)
-	if err != nil {
-		return fmt.Errorf("registering keyturn.build.info: %w", err)
-	}
+	b.info.Add(ctx, 1, metric.WithAttributes(
+		attribute.String("version", version), attribute.String("revision", revision()), attribute.String("goversion", goruntime.Version())))
 	return nil
 }
 
 // revision returns the commit of this binary, or "" if the go command has not stamped it.
 func revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, setting := range info.Settings {
+			if setting.Key == "vcs.revision" {
+				return setting.Value
+			}
 		}
 	}
 	return ""

@@ -66,7 +66,10 @@ func run(ctx context.Context, p program) (err error) {
 		}
 	}()
 	if p.SmallHeap > 0 {
-		r.Go(ctx, "memory", func(ctx context.Context) { keepSmall(ctx, p.SmallHeap) })
+		r.Go(ctx, "memory", func(ctx context.Context) error {
+			keepSmall(ctx, p.SmallHeap)
+			return nil
+		})
 		if err := CountRequests(r.observed.MeterProvider); err != nil {
 			return err
 		}

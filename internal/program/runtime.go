@@ -110,21 +110,15 @@ func (r *runtime) serve(ctx context.Context, s server) error {
 	}
 	logger := r.Logger.With("component", s.Name)
 	logger.InfoContext(ctx, "listening", "addr", listener.Addr().String())
-	serving, end := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan error, 1)
-	go func() {
+	r.Go(ctx, s.Name+" server", func(serving context.Context) error {
 		err := telemetry.Serve(serving, listener, telemetry.Options{
 			Handler: s.Handler, Logger: logger, ErrorLevel: slog.LevelWarn, Drain: drainLimit, WriteTimeout: s.WriteTimeout,
 		})
 		if err != nil && serving.Err() == nil {
 			logger.ErrorContext(serving, "server failed", "err", err)
-			err = nil // it is reported
+			return nil // it is reported
 		}
-		ended <- err
-	}()
-	r.OnStop(s.Name+" server", func(context.Context) error {
-		end()
-		return <-ended
+		return err
 	})
 	return nil
 }
@@ -157,18 +151,14 @@ func (s *stack) OnStop(name string, stop func(ctx context.Context) error) {
 	s.steps = append(s.steps, step{name: name, stop: stop})
 }
 
-// Go runs work in the background. The shutdown ends its context, and waits for it.
-func (s *stack) Go(ctx context.Context, name string, work func(ctx context.Context)) {
+// Go runs work in the background. The shutdown ends its context, and returns its error.
+func (s *stack) Go(ctx context.Context, name string, work func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		work(ctx)
-	}()
+	ended := make(chan error, 1)
+	go func() { ended <- work(ctx) }()
 	s.OnStop(name, func(context.Context) error {
 		cancel()
-		<-ended
-		return nil
+		return <-ended
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,25 +88,11 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 // newResource describes this process. In order of precedence, lowest first: the service, the pod's POD_NAME, POD_NAMESPACE and POD_UID,
 // OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME.
 func newResource(ctx context.Context, service Service) (*resource.Resource, error) {
-	attrs := []attribute.KeyValue{
-		semconv.ServiceName(service.Name),
-		semconv.ServiceNamespace("keyturn"),
-	}
-	for _, optional := range []struct {
-		key   attribute.Key
-		value string
-	}{
-		{semconv.ServiceVersionKey, service.Version},
-		{semconv.K8SClusterNameKey, service.Cluster},
-		{semconv.K8SPodNameKey, env("POD_NAME")},
-		{semconv.K8SNamespaceNameKey, env("POD_NAMESPACE")},
-		{semconv.K8SPodUIDKey, env("POD_UID")},
-		{semconv.ServiceInstanceIDKey, env("POD_UID")},
-	} {
-		if optional.value != "" {
-			attrs = append(attrs, optional.key.String(optional.value))
-		}
-	}
+	attrs := slices.DeleteFunc([]attribute.KeyValue{
+		semconv.ServiceName(service.Name), semconv.ServiceNamespace("keyturn"), semconv.ServiceVersion(service.Version),
+		semconv.K8SClusterName(service.Cluster), semconv.K8SPodName(env("POD_NAME")), semconv.K8SNamespaceName(env("POD_NAMESPACE")),
+		semconv.K8SPodUID(env("POD_UID")), semconv.ServiceInstanceID(env("POD_UID")),
+	}, func(a attribute.KeyValue) bool { return a.Value.AsString() == "" })
 	return resource.New(ctx,
 		resource.WithSchemaURL(semconv.SchemaURL),
 		resource.WithTelemetrySDK(),

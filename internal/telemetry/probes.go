@@ -109,8 +109,8 @@ type Progress struct {
 	now   func() time.Time
 	limit time.Duration
 
-	mu    sync.Mutex
-	since time.Time // the beginning of the current step; zero while the loop waits
+	// since is the beginning of the current step, and nil while the loop waits.
+	since atomic.Pointer[time.Time]
 }
 
 // NewProgress returns the progress of a loop that waits for work. A step may take at most limit.
@@ -120,22 +120,17 @@ func NewProgress(now func() time.Time, limit time.Duration) *Progress {
 
 // Busy is called when the loop has taken work and begins a step.
 func (p *Progress) Busy() {
-	if p == nil {
-		return
+	if p != nil {
+		now := p.now()
+		p.since.Store(&now)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.since = p.now()
 }
 
 // Idle is called when the loop waits for work.
 func (p *Progress) Idle() {
-	if p == nil {
-		return
+	if p != nil {
+		p.since.Store(nil)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.since = time.Time{}
 }
 
 // Check returns an error if the current step has taken longer than the limit. It is a check for Probes.
@@ -143,12 +138,11 @@ func (p *Progress) Check() error {
 	if p == nil {
 		return nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.since.IsZero() {
+	since := p.since.Load()
+	if since == nil {
 		return nil
 	}
-	if took := p.now().Sub(p.since); took > p.limit {
+	if took := p.now().Sub(*since); took > p.limit {
 		return fmt.Errorf("in one step for %s, limit %s", took.Round(time.Second), p.limit)
 	}
 	return nil
