@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/pprof"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -46,14 +48,14 @@ func NewReloader(version string) *Reloader {
 // go to log.
 func (r *Reloader) Run(ctx context.Context, log io.Writer, build Build) error {
 	dirs := []string{r.StateDir}
-	if r.StateDir == "" {
-		dirs = temporaryDirs()
+	if r.StateDir == "" { // A container with a read-only root may still write to its shared memory.
+		dirs = []string{filepath.Join(os.TempDir(), "keyturn-reloader"), filepath.Join("/dev/shm", "keyturn-reloader")}
 	}
 	state, err := openState(dirs, r.Watcher.Sources.KeyFile, rand.Reader)
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.runIn(ctx, state, log, build), state.close())
+	return errors.Join(r.runIn(ctx, state, log, build), state.lock.Close())
 }
 
 // runIn runs both programs with the given state.

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -201,19 +202,17 @@ func runAll(ctx context.Context, parts []*running) error {
 	for _, part := range parts {
 		go func() { ended <- part.run(ctx) }()
 	}
-	first := <-ended
-	cancel()
+	var first error
 	var failed []error
-	if !errors.Is(first, context.Canceled) {
-		failed = append(failed, first)
-	}
-	for range len(parts) - 1 {
-		if err := <-ended; !errors.Is(err, context.Canceled) {
+	for i := range parts {
+		err := <-ended
+		if i == 0 {
+			first = err
+			cancel()
+		}
+		if !errors.Is(err, context.Canceled) {
 			failed = append(failed, err)
 		}
 	}
-	if err := errors.Join(failed...); err != nil {
-		return err
-	}
-	return first
+	return cmp.Or(errors.Join(failed...), first)
 }

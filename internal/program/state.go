@@ -21,21 +21,12 @@ type state struct {
 	keyFile, streams string
 	// made is true if there was no earlier state, so that no earlier content of a source is known.
 	made bool
+	// lock keeps other processes out of the directory until it is closed.
 	lock *os.File
 }
 
-// temporaryDirs returns the directories to try for the state if none is configured. A container with a read-only root may still write to its
-// shared memory.
-func temporaryDirs() []string {
-	const name = "keyturn-reloader"
-	return []string{filepath.Join(os.TempDir(), name), filepath.Join("/dev/shm", name)}
-}
-
-// close releases the directory for other processes.
-func (s state) close() error { return s.lock.Close() }
-
 // openState returns the state in the first of the directories that can be written to, and creates missing files. No other process can use
-// the directory until the state is closed. If ownKey names a key file, that is used instead of a key in the directory.
+// the directory until the lock is closed. If ownKey names a key file, that is used instead of a key in the directory.
 //
 // Fingerprints under different keys cannot be compared: if streams were kept without their key, every source that was written meanwhile
 // would count as changed. So they are removed if the key is lost, and all sources are recorded again.

@@ -132,7 +132,7 @@ func TestATemporaryStateIsWhereItCanBe(t *testing.T) {
 // closed closes a state, so that the next one can be opened.
 func closed(t *testing.T, s state) {
 	t.Helper()
-	if err := s.close(); err != nil {
+	if err := s.lock.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -3,7 +3,6 @@ package project
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -69,15 +68,7 @@ func (k *kind) namespaces() []string {
 	return slices.Compact(list)
 }
 
-// readConfig reads the configuration file. The error has a line for each problem.
-func readConfig(file string) ([]*kind, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("--projections-config: %w", err)
-	}
-	return parseConfig(content)
-}
-
+// parseConfig reads the configuration. The error has a line for each problem.
 func parseConfig(content []byte) ([]*kind, error) {
 	var c config
 	if err := kube.DecodeStrict(content, &c); err != nil {

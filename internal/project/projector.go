@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -73,7 +74,11 @@ type Projector struct {
 
 // New returns a Projector. The error has a line for each problem in the configuration.
 func New(o Options) (*Projector, error) {
-	kinds, err := readConfig(o.ConfigFile)
+	content, err := os.ReadFile(o.ConfigFile)
+	if err != nil {
+		return nil, fmt.Errorf("--projections-config: %w", err)
+	}
+	kinds, err := parseConfig(content)
 	if err != nil {
 		return nil, err
 	}
