@@ -57,7 +57,6 @@ func (r *report) noteLines(lines ...string) {
 	r.paragraphs = append(r.paragraphs, lines)
 }
 
-// state is a note that says whether and when a workload is rolled.
 type state struct {
 	// Reason is the reason as in outcomes, or empty if outcomes have no such reason.
 	Reason string `json:"reason,omitempty"`

@@ -16,7 +16,6 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// changeAt is a change of a source.
 type changeAt struct {
 	ResourceVersion string `json:"resourceVersion"`
 	UID             string `json:"uid"`
@@ -24,7 +23,6 @@ type changeAt struct {
 	Time time.Time `json:"time,omitzero"`
 }
 
-// explanation is what a source means to a workload.
 type explanation struct {
 	Source string `json:"source"`
 	// Keys are the keys that the pods read. Nil means all. Named says that they do not read the source: an annotation of the

@@ -20,7 +20,6 @@ import (
 // errMissing is wrapped if the API server has no workload with a given name, or does not serve its kind.
 var errMissing = errors.New("there is no")
 
-// shortNames are kubectl's short names of kinds.
 var shortNames = map[string]string{"deploy": "deployment", "sts": "statefulset", "ds": "daemonset", "cj": "cronjob"}
 
 // lettersAndDigits are the valid characters in the name of a kind.

@@ -106,7 +106,6 @@ func (a *Alert) text(o events.Outcome) string {
 	return strings.Join(lines, "\n")
 }
 
-// alertTitles are the kinds of workloads as in manifests.
 var alertTitles = map[string]string{
 	"deployment": "Deployment", "statefulset": "StatefulSet", "daemonset": "DaemonSet", "cronjob": "CronJob", "job": "Job", "rollout": "Rollout",
 }

@@ -61,7 +61,6 @@ const (
 	maxPerMinute     = 6000
 )
 
-// outcomeVerbs are the verbs that a sink can select.
 var outcomeVerbs = []events.Verb{events.VerbStarted, events.VerbCompleted, events.VerbFailed, events.VerbHeld, events.VerbSkipped}
 
 // heldReasons are the reasons of held outcomes, and whether a sink reports them by default: those that also have a Kubernetes Event. A routine
@@ -101,7 +100,6 @@ func parseConfig(content []byte) ([]sinkConfig, error) {
 	return c.Sinks, errors.Join(all...)
 }
 
-// problems collects the problems of a sink.
 type problems struct{ list []string }
 
 func (p *problems) add(format string, args ...any) {
@@ -192,7 +190,6 @@ func (s *sinkConfig) checkHeaders(p *problems) {
 
 var headerName = regexp.MustCompile(`^[A-Za-z0-9-]{1,100}$`)
 
-// isHeaderValue reports whether a header can hold the text.
 func isHeaderValue(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }

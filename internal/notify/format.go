@@ -25,7 +25,6 @@ const (
 // onlyText is the message that Slack and others accept.
 const onlyText template = `{"text":"${text}"}`
 
-// format is the message format of a type of sink.
 type format struct {
 	// schemes are the valid schemes of an address. Messages to chat services are always encrypted.
 	schemes []string
@@ -86,7 +85,6 @@ func (f format) message(text template, o events.Outcome) ([]byte, error) {
 	return f.chat.around(said), nil
 }
 
-// cloudEvent returns the CloudEvent of an outcome in structured mode.
 func cloudEvent(o events.Outcome) ([]byte, error) {
 	event, err := o.Event()
 	if err != nil {
@@ -99,7 +97,6 @@ func cloudEvent(o events.Outcome) ([]byte, error) {
 // keep every exported method of every type, and the actuator would grow by half, on disk and in memory.
 type template string
 
-// placeholder matches ${name}.
 var placeholder = regexp.MustCompile(`\$\{([^}]*)\}`)
 
 // unknown returns the first placeholder that names no value, if there is one.

@@ -33,7 +33,6 @@ type notice struct {
 	TraceID string `json:"traceId,omitempty"`
 }
 
-// newNotice returns the notice of an outcome, with its values escaped.
 func newNotice(o events.Outcome, escape *strings.Replacer) notice {
 	n := notice{
 		ID: o.ID(), Time: o.Time, Cluster: o.Cluster, What: "Rollout", Verb: string(o.Verb),

@@ -72,7 +72,6 @@ func New(options Options) (*Notifier, error) {
 	return n, nil
 }
 
-// readSinks adds the sinks of the configuration file, if there is one.
 func (n *Notifier) readSinks(options Options) (problems []error) {
 	if options.ConfigFile == "" {
 		return nil
@@ -142,7 +141,6 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 	return m, telemetry.MakeInstruments(meter, m.instruments())
 }
 
-// count counts messages of a sink by their result.
 func (m *metrics) count(ctx context.Context, sink, kind string, of result, messages int) {
 	m.notifications.Add(ctx, int64(messages), metric.WithAttributes(
 		attribute.String("sink", sink), attribute.String("type", kind), attribute.String("result", string(of))))

@@ -32,7 +32,6 @@ type retryAfterError struct {
 	error
 }
 
-// poster posts to one address.
 type poster struct {
 	client *http.Client
 	// address and header may contain secrets.
@@ -43,7 +42,6 @@ type poster struct {
 	timeout time.Duration
 }
 
-// newPoster returns a poster that posts JSON.
 func newPoster(address *url.URL, client *http.Client) *poster {
 	header := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"keyturn-actuator"}}
 	return &poster{client: client, address: address, header: header, now: time.Now, timeout: sendTimeout}
@@ -72,7 +70,6 @@ func (p *poster) post(ctx context.Context, body []byte) error {
 	return p.classify(response)
 }
 
-// classify returns the error for the status of a response.
 func (p *poster) classify(response *http.Response) error {
 	status, limit := response.StatusCode, maxOutage
 	switch {
@@ -101,7 +98,6 @@ func (p *poster) retryAfter(text string) time.Duration {
 	return 0
 }
 
-// newTransport returns a transport that uses the proxies of the environment.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: sendTimeout,

@@ -37,7 +37,6 @@ const (
 // errParked means that a message is to be sent again later.
 var errParked = errors.New("parked")
 
-// sink sends outcomes to one address.
 type sink struct {
 	name, kind string
 	verbs      []events.Verb
@@ -169,7 +168,6 @@ func (s *sink) lookForLost(ctx context.Context, span func(context.Context) (firs
 // this survives restarts.
 func (s *sink) parkedFor(deliveries int) time.Duration { return kube.NthDelay(s.parking, deliveries) }
 
-// wants reports whether the sink sends the outcome.
 func (s *sink) wants(o events.Outcome) bool {
 	return slices.Contains(s.verbs, o.Verb) && (o.Verb != events.VerbHeld || s.wantsHeld(o.Reason)) &&
 		(len(s.namespaces) == 0 || slices.Contains(s.namespaces, o.Workload.Namespace))

@@ -16,7 +16,6 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// change is what a command does to each of its objects.
 type change struct {
 	annotation string
 	// value is nil to remove the annotation.
@@ -75,7 +74,6 @@ func (a *annotator) change(ctx context.Context, o *object, c change) error {
 
 func (a *annotator) printLine(line string) { fmt.Fprintln(a.cmd.OutOrStdout(), events.Printable(line)) }
 
-// explained has the parts of an explanation that are printed.
 type explained struct {
 	Pending []string `json:"pending"`
 	States  []struct {

@@ -41,7 +41,6 @@ func (p *Plugin) complete(root *cobra.Command) {
 	}
 }
 
-// completeFlag adds completions to a flag, if the command has it.
 func (p *Plugin) completeFlag(cmd *cobra.Command, name string, find finder) {
 	// The only errors are that the flag does not exist, or is already registered.
 	_ = cmd.RegisterFlagCompletionFunc(name, p.completing(find))
@@ -78,7 +77,6 @@ func (p *Plugin) completing(find finder) cobra.CompletionFunc {
 	}
 }
 
-// roundTripper is a function that implements http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip calls the function.

@@ -164,7 +164,6 @@ func (a *annotator) kinds(ctx context.Context) (workload.Kinds, error) {
 	return append(workload.BuiltIn(), workload.ArgoRollout(), workload.Job()), err
 }
 
-// checkHold returns an error if objects of this kind cannot be on hold.
 func (a *annotator) checkHold(ctx context.Context, o *object) error {
 	if o.group == "" && slices.Contains(holdable, o.kind) {
 		return nil

@@ -201,5 +201,4 @@ func (r *rotation) compare(a, b *row) int {
 	return cmp.Or(order, a.object.compare(b.object))
 }
 
-// trueFirst orders true before false.
 var trueFirst = map[bool]int{true: 0, false: 1}

@@ -42,7 +42,6 @@ type step struct {
 	tone, text string
 }
 
-// row is one object in a rotation.
 type row struct {
 	object eventObject
 	// source says that the object is part of the chain from the write, and not a workload.
@@ -142,7 +141,6 @@ func (r *row) start(f *fact) {
 	r.steps = append(r.steps, step{f.started, "patch", "patched"})
 }
 
-// settle ends the open phase with a state.
 func (r *row) settle(f *fact, s state, word string) {
 	tone := r.open.tone
 	if tone == running.String() {

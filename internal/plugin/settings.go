@@ -19,7 +19,6 @@ import (
 	"github.com/keyturn/keyturn/internal/commands"
 )
 
-// reference matches a reference to a variable in the value of another one.
 var reference = regexp.MustCompile(`\$\([A-Za-z_][A-Za-z0-9_]*\)`)
 
 // unknown returns the names of the Secrets from which the actuator may have settings. The Secrets are not read. I is nil if there is no installation.

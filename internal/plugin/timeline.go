@@ -81,7 +81,6 @@ func (t *timeline) add(stored events.Stored) {
 	}
 }
 
-// drop drops all but the newest events.
 func (t *timeline) drop() {
 	if old := len(t.facts) - maxEvents; old > 0 {
 		t.dropped += old

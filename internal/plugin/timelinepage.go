@@ -39,7 +39,6 @@ type page struct {
 // urgentView points to a row that someone may have to do something about.
 type urgentView struct{ Tone, State, Object, Where, Why, Row string }
 
-// otherView is a change that led to nothing.
 type otherView struct{ At, Object, Where, Word, About string }
 
 type rotationView struct {
@@ -163,7 +162,6 @@ func (p *page) addRotation(r *rotation, rows []*row, t *timeline, clusters map[s
 	p.Rotations = append(p.Rotations, v)
 }
 
-// name says what changed.
 func (v *rotationView) name(r *rotation, traceURL string) {
 	f := r.root
 	if f == nil {
@@ -206,7 +204,6 @@ func newRowView(r *row, s *scale, id string) rowView {
 // wordOrder is the order in which the states of workloads are counted, the most urgent first.
 var wordOrder = []string{"failed", "waits", "rolling", "ready", "reloaded in place", "applied", "superseded", "not rolled"}
 
-// countsOf says how many workloads are in each state.
 func countsOf(counts map[string]int) string {
 	var parts []string
 	for _, word := range wordOrder {
@@ -231,7 +228,6 @@ func (o eventObject) where() string {
 	return o.within() + ", cluster " + o.cluster
 }
 
-// within says where an object is in its cluster.
 func (o eventObject) within() string {
 	if o.namespace == "" {
 		return ""

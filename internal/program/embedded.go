@@ -18,7 +18,6 @@ import (
 // declareInterval is the pause before the streams are declared again.
 const declareInterval = time.Second
 
-// addEmbeddedFlags adds the flags of the embedded NATS server.
 func (a *Actuator) addEmbeddedFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&a.Embed, "nats-embedded", false, "run a NATS JetStream server in this process, and use it instead of --nats-url")
 	flags.StringVar(&a.Embedded.Listen, "nats-listen", "",

@@ -82,7 +82,6 @@ func (b *build) instruments() []telemetry.Instrument {
 	}}
 }
 
-// observeBuild sets the metric.
 func observeBuild(ctx context.Context, meters metric.MeterProvider, version string) error {
 	b := &build{}
 	if err := telemetry.MakeInstruments(meters.Meter(meterScope), b.instruments()); err != nil {
@@ -93,7 +92,6 @@ func observeBuild(ctx context.Context, meters metric.MeterProvider, version stri
 	return nil
 }
 
-// revision returns the commit of this binary, or "" if the go command has not stamped it.
 func revision() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, setting := range info.Settings {

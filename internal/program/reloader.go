@@ -58,7 +58,6 @@ func (r *Reloader) Run(ctx context.Context, log io.Writer, build Build) error {
 	return errors.Join(r.runIn(ctx, state, log, build), state.lock.Close())
 }
 
-// runIn runs both programs with the given state.
 func (r *Reloader) runIn(ctx context.Context, state state, log io.Writer, build Build) error {
 	r.Watcher.Sources.Cluster, r.Actuator.Actuate.Cluster = r.Process.Cluster, r.Process.Cluster
 	r.Watcher.Sources.KeyFile, r.Actuator.Embedded.StoreDir = state.keyFile, state.streams

@@ -46,7 +46,6 @@ type part struct {
 	Identify func(ctx context.Context, of identity, b *bus.Bus) (keep, error)
 }
 
-// prepared is the work of a part.
 type prepared struct {
 	// Client is the client for the cluster whose identity is compared. Nil means that there is no cluster behind the name.
 	Client kubernetes.Interface
@@ -98,7 +97,6 @@ func run(ctx context.Context, p program) (err error) {
 	return runAll(ctx, parts)
 }
 
-// setUp creates the runtime, with logger and telemetry.
 func (p *program) setUp(ctx context.Context) (*runtime, error) {
 	logger := NewLogger(p.Log, p.Options.Log)
 	if p.SmallHeap > 0 {
@@ -138,7 +136,6 @@ func (p *program) prepare(shared *runtime, part part) (*running, error) {
 	return of, nil
 }
 
-// running is a part of a running program.
 type running struct {
 	part      part
 	runtime   *runtime

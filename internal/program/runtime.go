@@ -40,7 +40,6 @@ type runtime struct {
 	*stack
 }
 
-// server is an HTTP server of a program.
 type server struct {
 	// Name identifies the server in log lines.
 	Name string
@@ -140,7 +139,6 @@ type stack struct {
 	steps  []step
 }
 
-// step is one thing to stop.
 type step struct {
 	name string
 	stop func(context.Context) error

@@ -42,7 +42,6 @@ func openState(dirs []string, ownKey string, random io.Reader) (state, error) {
 	return s, nil
 }
 
-// prepare creates the key if it is missing.
 func (s *state) prepare(ownKey string, random io.Reader) error {
 	if ownKey != "" {
 		s.keyFile = ownKey

@@ -20,8 +20,7 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 )
 
-// meterScope is the name of this package's meter.
-const meterScope = "github.com/keyturn/keyturn/internal/program"
+const meterScope = "github.com/keyturn/keyturn/internal/telemetry"
 
 // flushLimit is how long Shutdown may take for traces, and again for metrics.
 const flushLimit = 3 * time.Second

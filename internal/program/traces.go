@@ -55,12 +55,10 @@ func (c *spanCounter) instruments() []telemetry.Instrument {
 	}}
 }
 
-// count counts n spans under an outcome.
 func (c *spanCounter) count(ctx context.Context, n int, outcome string) {
 	c.spans.Add(ctx, int64(n), metric.WithAttributes(attribute.String("outcome", outcome)))
 }
 
-// newSpanQueue returns a processor that queues spans for the exporter.
 func newSpanQueue(exporter sdktrace.SpanExporter, meters metric.MeterProvider) (*spanQueue, error) {
 	counter := &spanCounter{}
 	if err := telemetry.MakeInstruments(meters.Meter(meterScope), counter.instruments()); err != nil {

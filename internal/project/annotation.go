@@ -13,10 +13,8 @@ import (
 // annotation requests values for fields of a resource: <path>=secret/<name>/<key>, several of them separated by semicolons.
 const annotation = "keyturn.dev/project"
 
-// maxWishes is the maximum number of fields in an annotation.
 const maxWishes = 16
 
-// wish is a field that wants the value of a key.
 type wish struct {
 	path    kube.FieldPath
 	pointer string

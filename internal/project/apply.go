@@ -16,7 +16,6 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// applier gives resources the values that they want.
 type applier struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface

@@ -55,7 +55,6 @@ type kind struct {
 	keys map[source][]string
 }
 
-// source names a Secret.
 type source struct{ namespace, name string }
 
 // namespaces returns the namespaces that have Secrets for the kind. Its resources are watched only there.
@@ -95,7 +94,6 @@ func parseConfig(content []byte) ([]*kind, error) {
 	return kinds, errors.Join(all...)
 }
 
-// problems collects the problems of a kind.
 type problems struct{ list []string }
 
 func (p *problems) add(form string, values ...any) {

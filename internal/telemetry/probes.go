@@ -66,7 +66,6 @@ func (h *Probes) OnceReady(handler http.Handler) http.Handler {
 	})
 }
 
-// probe returns the handler for one list of checks.
 func (h *Probes) probe(list *[]check) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		status, lines := h.run(list)
