@@ -15,7 +15,7 @@ FUZZTIME ?= 30s
 # Tests that compare a file of the repository with the code, or with the version in deploy/chart/Chart.yaml, and write it with -update.
 GENERATED := TestReference|TestStreamManifests|TestGolden
 GENERATED_PACKAGES := ./internal/bus ./internal/events ./internal/inspect ./internal/plugin ./internal/workload ./cmd/watcher ./cmd/actuator ./cmd/projector ./cmd/reloader \
-	./cmd/kubectl-keyturn ./tests/monitoring ./tests/docs ./tests/chart ./tests/testkit/flagpages
+	./cmd/kubectl-keyturn ./tests/monitoring ./tests/docs ./tests/chart
 
 # The tools of `make test` are built once per version of the tool and of Go, in the user's cache.
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keyturn/tools

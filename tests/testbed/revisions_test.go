@@ -102,23 +102,3 @@ func TestRevisionsMissNothingWhileServersAreDown(t *testing.T) {
 		t.Errorf("resourceVersions (-returned +seen):\n%s", diff)
 	}
 }
-
-func TestNewestRevisionIsTheLastWrite(t *testing.T) {
-	namespace := bed.Namespace(t)
-	var last string
-	for _, name := range []string{"b", "a"} {
-		object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		created, err := bed.client.CoreV1().Secrets(namespace).Create(t.Context(), object, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		last = created.ResourceVersion
-	}
-	newest, err := bed.NewestRevision(t.Context(), "secrets", namespace)
-	if err != nil || strconv.FormatInt(newest, 10) != last {
-		t.Errorf("%d, %v, want %s", newest, err, last)
-	}
-	if none, err := bed.NewestRevision(t.Context(), "statefulsets", namespace); err != nil || none != 0 {
-		t.Errorf("%d, %v, want 0 where there is none", none, err)
-	}
-}

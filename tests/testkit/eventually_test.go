@@ -34,17 +34,3 @@ func TestReceiveSaysWhatItWaitedForInVain(t *testing.T) {
 		}
 	})
 }
-
-func TestReceiveReturnsWhatComesAlsoAtTheEndOfATest(t *testing.T) {
-	answers := make(chan int, 1)
-	t.Cleanup(func() {
-		answers <- 1
-		if got := Receive(t, "an answer", answers); got != 1 {
-			t.Errorf("got %d, want what was sent", got)
-		}
-		close(answers)
-		if got := Receive(t, "the end of the answers", answers); got != 0 {
-			t.Errorf("got %d, want zero of a closed channel", got)
-		}
-	})
-}

@@ -29,15 +29,6 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	r.fatal = fmt.Sprintf(format, args...)
 }
 
-func TestEventuallyReturnsWhenTheConditionHolds(t *testing.T) {
-	asked := 0
-	Eventually(t, "the condition was checked three times", func() bool { asked++; return asked == 3 })
-	Await(t, "the condition was checked five times", func(ctx context.Context) bool { asked++; return ctx.Err() == nil && asked == 5 })
-	if asked != 5 {
-		t.Errorf("checked %d times, want 5", asked)
-	}
-}
-
 func TestGoldenReportsADifference(t *testing.T) {
 	if *update {
 		t.Skip("-update writes the file")

@@ -2,7 +2,6 @@ package shared
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -31,27 +30,6 @@ func open(t *testing.T, address string) jetstream.JetStream {
 // reserving is a stream that reserves more than any disk has.
 var reserving = jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, MaxBytes: room / 8}
 
-func TestEachTestHasItsStreamsForItself(t *testing.T) {
-	first, second := open(t, Account(t)), open(t, Account(t))
-	for _, js := range []jetstream.JetStream{first, second} {
-		if _, err := js.CreateStream(t.Context(), reserving); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := first.Publish(t.Context(), "s", nil); err != nil {
-		t.Fatal(err)
-	}
-	for js, want := range map[jetstream.JetStream]uint64{first: 1, second: 0} {
-		stream, err := js.Stream(t.Context(), "S")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := stream.CachedInfo().State.Msgs; got != want {
-			t.Errorf("it has %d messages, want %d", got, want)
-		}
-	}
-}
-
 func TestTheStreamsEndWithTheTest(t *testing.T) {
 	var address string
 	t.Run("one that has streams", func(t *testing.T) {
@@ -72,15 +50,4 @@ func TestTheStreamsEndWithTheTest(t *testing.T) {
 		}
 		return names.Err() == nil
 	})
-}
-
-func TestWhoHasNoAccountIsRefused(t *testing.T) {
-	address := strings.Replace(Account(t), "test-", "stranger-", 1)
-	connection, err := nats.Connect(address, nats.Timeout(testkit.Patience))
-	if err == nil {
-		connection.Close()
-	}
-	if err == nil || !strings.Contains(strings.ToLower(err.Error()), "authorization violation") {
-		t.Errorf("got %v, want it refused", err)
-	}
 }
