@@ -54,8 +54,7 @@ func TestExplainSaysWhatAWorkloadDependsOnAndWhatWouldHappen(t *testing.T) {
 	silent := r.reading("silent", "db", 1, nil)
 	silent.Annotations = nil
 	r.deploy(silent)
-	nothing := programs.NewDeployment(r.namespace, "nothing", 1, map[string]string{"keyturn.dev/roll-on": "auto"})
-	r.deploy(nothing)
+	r.deploy(programs.NewDeployment(r.namespace, "nothing", 1, map[string]string{"keyturn.dev/roll-on": "auto"}))
 	r.start()
 
 	head := "deployment/web in namespace NAMESPACE of cluster demo\n\n"
@@ -100,14 +99,6 @@ func TestExplainSaysWhatAWorkloadDependsOnAndWhatWouldHappen(t *testing.T) {
 	if diff := cmp.Diff(want, r.explain("deployment/nothing")); diff != "" {
 		t.Errorf("of a workload that reads nothing (-want +got):\n%s", diff)
 	}
-
-	for workload, want := range map[string]string{
-		"deployment/none": "there is no deployment/none in namespace " + r.namespace,
-		"pod/web":         `workload "pod/web": want <kind>/<name>, with a kind of deployment, statefulset, daemonset, cronjob`,
-		"web":             `workload "web": want <kind>/<name>`,
-		"deployment/":     `workload "deployment/": want <kind>/<name>`,
-	} {
-		r.command("explain", workload, "-n", r.namespace).run(t).refused(t, want)
-	}
+	r.command("explain", "deployment/none", "-n", r.namespace).run(t).refused(t, "there is no deployment/none in namespace "+r.namespace)
 	r.command("explain").run(t).refused(t, "accepts 1 arg(s), received 0")
 }

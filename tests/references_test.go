@@ -27,23 +27,6 @@ var references = []struct {
 	},
 	{name: "a Secret as variables", kind: events.KindSecret, read: readsAll},
 	{name: "a ConfigMap as variables", kind: events.KindConfigMap, read: readsAll},
-	{
-		name: "a ConfigMap as prefixed variables", kind: events.KindConfigMap,
-		read: func(kind events.Kind, source string) func(*corev1.PodSpec) {
-			return inMain(func(c *corev1.Container) {
-				from := envFrom(kind, source, nil)
-				from.Prefix = "APP_"
-				c.EnvFrom = append(c.EnvFrom, from)
-			})
-		},
-	},
-	{
-		name: "an optional Secret as variables", kind: events.KindSecret,
-		read: func(kind events.Kind, source string) func(*corev1.PodSpec) {
-			yes := true
-			return inMain(func(c *corev1.Container) { c.EnvFrom = append(c.EnvFrom, envFrom(kind, source, &yes)) })
-		},
-	},
 	{name: "a Secret as files", kind: events.KindSecret, read: volume(files, "")},
 	{name: "a ConfigMap as files", kind: events.KindConfigMap, read: volume(files, "")},
 	{name: "items of a Secret as files", kind: events.KindSecret, keyed: true, read: volume(files, "", item("read", "app/file"))},
@@ -91,15 +74,6 @@ var references = []struct {
 		read: func(kind events.Kind, source string) func(*corev1.PodSpec) {
 			return func(pod *corev1.PodSpec) {
 				further(&pod.Containers, "second", func(c *corev1.Container) { c.EnvFrom = append(c.EnvFrom, envFrom(kind, source, nil)) })
-			}
-		},
-	},
-	{
-		name: "two keys in two containers", kind: events.KindSecret,
-		read: func(kind events.Kind, source string) func(*corev1.PodSpec) {
-			return func(pod *corev1.PodSpec) {
-				readsKey(kind, source, "read")(pod)
-				further(&pod.Containers, "second", func(c *corev1.Container) { c.Env = append(c.Env, env(kind, source, "other", nil)) })
 			}
 		},
 	},

@@ -36,14 +36,6 @@ func TestWhereTheAPIServerIsCanBeNamed(t *testing.T) {
 		{"so does the job", "{" + named + "}", "keys", []string{api, dns}},
 		{"the actuator calls chat services", "{" + named + ", env: {KEYTURN_NOTIFY_CONFIG: /a}}", "actuator", []string{api, calls, dns}},
 		{"so the watcher does not", "{" + named + ", env: {KEYTURN_NOTIFY_CONFIG: /a}}", "watcher", []string{api, dns, nats}},
-		{"the actuator calls Reloader's webhook", "{" + named + ", reloader: {webhookUrl: 'https://w.example.com/hook'}}", "actuator", []string{api, calls, dns}},
-		{"the watcher does not", "{" + named + ", reloader: {webhookUrl: 'https://w.example.com/hook'}}", "watcher", []string{api, dns, nats}},
-		{
-			"the actuator sends Reloader's alerts",
-			"{" + named + ", reloader: {deployment: {env: {open: {ALERT_ON_RELOAD: true, ALERT_WEBHOOK_URL: 'https://c.example.com'}}}}}",
-			"actuator",
-			[]string{api, calls, dns},
-		},
 		{
 			"the actuator calls within Reloader's own policy", "{" + named + ", reloader: {netpol: {enabled: true}, webhookUrl: 'https://w.example.com:443/hook'}}",
 			"actuator",

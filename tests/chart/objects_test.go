@@ -2,7 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -138,35 +137,9 @@ func TestMonitorsCanBeInAnotherNamespace(t *testing.T) {
 
 func TestReloadersServiceHasTheMetrics(t *testing.T) {
 	all := rendered(t, "reloader: {service: {port: 9090, labels: {a: b}, annotations: {c: d}, ipFamilyPolicy: PreferDualStack}}")
-	got, err := yaml.Marshal(all["Service keyturn-system/keyturn-metrics"])
-	const want = `apiVersion: v1
-kind: Service
-metadata:
-  annotations:
-    c: d
-  labels:
-    a: b
-    app.kubernetes.io/component: monitoring
-    app.kubernetes.io/instance: keyturn
-    app.kubernetes.io/managed-by: Helm
-    app.kubernetes.io/name: keyturn-monitoring
-    app.kubernetes.io/part-of: keyturn
-    app.kubernetes.io/version: devel
-    helm.sh/chart: CHART
-  name: keyturn-metrics
-  namespace: keyturn-system
-spec:
-  ipFamilyPolicy: PreferDualStack
-  ports:
-  - name: http
-    port: 9090
-    targetPort: http-prom
-  selector:
-    app.kubernetes.io/part-of: keyturn
-`
-	chart := regexp.MustCompile(`keyturn-[0-9.]+\n`).ReplaceAllString(string(got), "CHART\n")
-	if diff := cmp.Diff(want, chart); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	const want = "map[ipFamilyPolicy:PreferDualStack ports:[map[name:http port:9090 targetPort:http-prom]] selector:map[app.kubernetes.io/part-of:keyturn]]"
+	if got := fmt.Sprint(all["Service keyturn-system/keyturn-metrics"]["spec"]); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -52,22 +52,12 @@ func TestThePodsOfAProgramHaveItsValues(t *testing.T) {
 	for _, test := range podValues {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
+			both := rendered(t, "reloader: {"+test.reloader+"}")
 			for program, other := range map[string]string{"watcher": "actuator", "actuator": "watcher"} {
 				all := rendered(t, program+": {"+test.values+"}")
 				has(t, all, program, test.path, test.want)
 				same(t, map[string]object{"other": rendered(t, "{}")[programs[other]]}, map[string]object{"other": all[programs[other]]})
-			}
-		})
-	}
-}
-
-func TestReloadersPodValuesAreThoseOfBothPods(t *testing.T) {
-	for _, test := range podValues {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			all := rendered(t, "reloader: {"+test.reloader+"}")
-			for program := range programs {
-				has(t, all, program, test.path, test.want)
+				has(t, both, program, test.path, test.want)
 			}
 		})
 	}

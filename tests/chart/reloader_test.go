@@ -13,8 +13,6 @@ func TestReloadersValuesAreTakenOver(t *testing.T) {
 		name, values string
 		want         map[string]any
 	}{
-		{"all workloads", "autoReloadAll: true", map[string]any{"KEYTURN_ROLL_ALL": "true"}},
-		{"no Secrets", "ignoreSecrets: true", map[string]any{"KEYTURN_SOURCES": "configmap"}},
 		{"no ConfigMaps, as a string", "ignoreConfigMaps: 'true'", map[string]any{"KEYTURN_SOURCES": "secret"}},
 		{
 			"namespaces by name and by label", "ignoreNamespaces: 'kube-system, dev', namespaceSelector: 'reloader=on,tier'",
@@ -26,33 +24,22 @@ func TestReloadersValuesAreTakenOver(t *testing.T) {
 		},
 		{"a pattern that does not count", "watchGlobally: false, ignoreNamespaces: 'kube-*'", map[string]any{"KEYTURN_NAMESPACES": "keyturn-system"}},
 		{"namespaces that do not count", "watchGlobally: false, ignoreNamespaces: a, namespaceSelector: b=c", map[string]any{"KEYTURN_NAMESPACES": "keyturn-system"}},
-		{"sources by label", "resourceLabelSelector: app=web", map[string]any{"KEYTURN_SELECTOR": "app=web"}},
 		{"sources by label, in Reloader's old form", "resourceLabelSelector: 'app:web'", map[string]any{"KEYTURN_SELECTOR": "app=web"}},
 		{"a level of the log by another name", "logLevel: warning", map[string]any{"KEYTURN_LOG_LEVEL": "warn"}},
 		{"a level of the log in capitals", "logLevel: WARNING", map[string]any{"KEYTURN_LOG_LEVEL": "warn"}},
 		{"an account, as a string", "serviceAccount: {create: 'true'}", map[string]any{}},
-		{"its own namespace", "watchGlobally: false", map[string]any{"KEYTURN_NAMESPACES": "keyturn-system"}},
-		{
-			"some namespaces, as a list", "watchGlobally: false, namespaces: [team-a, team-b]",
-			map[string]any{"KEYTURN_NAMESPACES": "keyturn-system,team-a,team-b"},
-		},
 		{
 			"some namespaces, as a string", "watchGlobally: false, namespaces: 'team-a, team-b'",
 			map[string]any{"KEYTURN_NAMESPACES": "keyturn-system,team-a,team-b"},
 		},
-		{"CSI", "enableCSIIntegration: true", map[string]any{"KEYTURN_SOURCES": "secret,configmap,secretproviderclass"}},
-		{"Argo Rollouts", "isArgoRollouts: true", map[string]any{"KEYTURN_ARGO_ROLLOUTS": "true"}},
 		{
 			"names of annotations", "custom_annotations: {auto: example.org/auto, secret_auto: example.org/s, pauseTime: example.org/at, match: ''}",
 			map[string]any{
 				"KEYTURN_RELOADER_ANNOTATIONS": "auto-annotation=example.org/auto,pause-deployment-time-annotation=example.org/at,secret-auto-annotation=example.org/s",
 			},
 		},
-		{"new sources", "reloadOnCreate: true", map[string]any{"KEYTURN_ROLL_ON_CREATE": "always"}},
 		{"deletions, as a string", "reloadOnDelete: 'true'", map[string]any{"KEYTURN_ROLL_ON_DELETE": "true"}},
-		{"no CronJobs", "ignoreCronJobs: true", map[string]any{"KEYTURN_IGNORE_WORKLOAD_KINDS": "cronjobs", "KEYTURN_START_CRONJOBS": nil}},
 		{"no Jobs, as a string", "ignoreJobs: 'true'", map[string]any{"KEYTURN_RECREATE_JOBS": nil}},
-		{"the strategy of annotations", "reloadStrategy: annotations", map[string]any{"KEYTURN_RELOADER_STRATEGY": "annotations"}},
 		{"the default strategy", "reloadStrategy: default", map[string]any{"KEYTURN_RELOADER_STRATEGY": "env-vars"}},
 		{"what is so anyway", "syncAfterRestart: true, readOnlyRootFileSystem: true, enableMetricsByNamespace: true", map[string]any{}},
 	}
@@ -89,14 +76,9 @@ func TestAValueOfReloaderThatKeyturnHasNotSaysWhatToUseInstead(t *testing.T) {
 	tests := []struct{ name, values, want string }{
 		{"an annotation that has no other name", "custom_annotations: {exclude: a/b}", "reloader.custom_annotations.exclude: is no value of"},
 		{"values that are no map", "rbac: " + address, "reloader.rbac: is no map, want one of enabled, labels"},
-		{"one account for both programs", "serviceAccount: {create: false}", "reloader.serviceAccount.create: is false, which"},
-		{"the name of one account", "serviceAccount: {name: x}", "reloader.serviceAccount.name: is set, which"},
-		{"a monitor with TLS", "podMonitor: {enabled: true, scheme: https}", "reloader.podMonitor.scheme: is https, which"},
-		{"high availability", "enableHA: true", "reloader.enableHA: is true, which Keyturn does not have; use instead: actuator.replicas: 3"},
 		{"the same from a field", "deployment: {env: {field: {KUBERNETES_NAMESPACE: metadata.namespace}}}", "reloader.deployment.env.field.KUBERNETES_NAMESPACE: is set, which"},
 		{"a namespace by its variable", "deployment: {env: {open: {KUBERNETES_NAMESPACE: a}}}", "reloader.deployment.env.open.KUBERNETES_NAMESPACE: is set, which"},
 		{"metrics by their variable", "deployment: {env: {open: {METRICS_COUNT_BY_NAMESPACE: enabled}}}", "reloader.deployment.env.open.METRICS_COUNT_BY_NAMESPACE: is set, which"},
-		{"replicas", "deployment: {replicas: 2}", "reloader.deployment.replicas: is 2, which Keyturn does not have; use instead: watcher.replicas"},
 		{"namespaces beside all of them", "watchGlobally: true, namespaces: [a]", "reloader.namespaces: is set with reloader.watchGlobally, which watches all"},
 		{
 			"an ignored namespace that is a pattern", "ignoreNamespaces: 'dev, kube-*'",
@@ -122,16 +104,9 @@ func TestAValueOfReloaderThatKeyturnHasNotSaysWhatToUseInstead(t *testing.T) {
 }
 
 func TestAValueBesideReloadersSaysWhatToUseInstead(t *testing.T) {
-	for values, want := range map[string]string{
-		"fullnameOverride: x": `fullnameOverride: is "x", which Keyturn does not have; use instead: nothing; the objects are called keyturn-`,
-		"nameOverride: x":     `nameOverride: is "x", which`,
-		"namespace: x":        `namespace: is "x", which Keyturn does not have; use instead: helm --namespace`,
-		"image: {repository: reg.example.com/stakater/reloader}": `image.repository: is "reg.example.com/stakater/reloader", want the image of Keyturn`,
-		"image: {name: mirror/reloader}":                         `image.name: is "mirror/reloader", which Keyturn does not have; use instead: image.repository`,
-	} {
-		if out, err := template(t, values); err == nil || !strings.Contains(out, ": "+want) {
-			t.Errorf("with %s: got %v, want %q in\n%s", values, err, want, out)
-		}
+	out, err := template(t, "image: {repository: reg.example.com/stakater/reloader}")
+	if want := `: image.repository: is "reg.example.com/stakater/reloader", want the image of Keyturn`; err == nil || !strings.Contains(out, want) {
+		t.Errorf("got %v, want %q in\n%s", err, want, out)
 	}
 }
 
