@@ -7,11 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
@@ -21,10 +18,7 @@ import (
 const argoRolloutsRights = "../deploy/components/argo-rollouts/rbac.yaml"
 
 // argoRig is a rig for workloads of Argo Rollouts.
-type argoRig struct {
-	*rig
-	custom dynamic.ResourceInterface
-}
+type argoRig struct{ customRig }
 
 // newArgoRig is newRig with an actuator that rolls Rollouts. It starts no controller of them, which one of another test may take care of all the same.
 func newArgoRig(t *testing.T, options programs.Options) *argoRig {
@@ -34,8 +28,7 @@ func newArgoRig(t *testing.T, options programs.Options) *argoRig {
 	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), argoRolloutsRights); err != nil {
 		t.Fatal(err)
 	}
-	resource := schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
-	return &argoRig{r, dynamic.NewForConfigOrDie(plane.Config()).Resource(resource).Namespace(r.namespace)}
+	return &argoRig{r.ofKind(schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"})}
 }
 
 // argoRollout is a Rollout of two pods, whose container is to read a Secret.
@@ -88,29 +81,10 @@ spec:
 	}
 }
 
-func (r *argoRig) rollout(name string) *unstructured.Unstructured {
-	r.Helper()
-	object, err := r.custom.Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
-	return object
-}
-
-// field returns a text in a Rollout, empty if it has none there.
-func (r *argoRig) field(name string, path ...string) string {
-	r.Helper()
-	text, _, err := unstructured.NestedString(r.rollout(name).Object, path...)
-	if err != nil {
-		r.Fatal(err)
-	}
-	return text
-}
-
 func (r *argoRig) awaitPhase(name, phase string) {
 	r.Helper()
 	r.eventually("rollout "+name+" is "+phase, func(context.Context) bool {
-		object := r.rollout(name)
+		object := r.object(name)
 		observed, _, _ := unstructured.NestedString(object.Object, "status", "observedGeneration")
 		now, _, _ := unstructured.NestedString(object.Object, "status", "phase")
 		return observed == fmt.Sprint(object.GetGeneration()) && now == phase
@@ -120,16 +94,11 @@ func (r *argoRig) awaitPhase(name, phase string) {
 // setStatus does what the kubectl plugin of Argo Rollouts does to promote or abort.
 func (r *argoRig) setStatus(name, status string) {
 	r.Helper()
-	_, err := r.custom.Patch(r.Context(), name, types.MergePatchType, []byte(`{"status":`+status+`}`), metav1.PatchOptions{}, "status")
-	if err != nil {
-		r.Fatal(err)
-	}
+	r.merge(name, `{"status":`+status+`}`, "status")
 }
 
 // setSpec changes the spec of a Rollout, as a person does.
 func (r *argoRig) setSpec(name, spec string) {
 	r.Helper()
-	if _, err := r.custom.Patch(r.Context(), name, types.MergePatchType, []byte(`{"spec":`+spec+`}`), metav1.PatchOptions{}); err != nil {
-		r.Fatal(err)
-	}
+	r.merge(name, `{"spec":`+spec+`}`)
 }

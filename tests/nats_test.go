@@ -32,8 +32,8 @@ func TestTheProgramsWaitForANATSThatIsUnreachable(t *testing.T) {
 	}
 	before := r.generations()
 	n.Start()
-	r.awaitReady(r.actuator)
-	r.awaitReady(r.watcher)
+	r.actuator.AwaitReady(r.T, patience)
+	r.watcher.AwaitReady(r.T, patience)
 	r.secret("db", map[string]string{"password": "two"})
 	r.outcomeOf("web", events.VerbCompleted)
 	if got, want := r.generations()["web"], before["web"]+1; got != want {

@@ -208,9 +208,5 @@ func (r *rig) remove(kind events.Kind, name string) {
 // templateCause is the cause on the pod template of a StatefulSet.
 func (r *rig) templateCause(name string) string {
 	r.Helper()
-	set, err := r.client.AppsV1().StatefulSets(r.namespace).Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
-	return set.Spec.Template.Annotations["keyturn.dev/cause"]
+	return r.stateful(r.Context(), name).Spec.Template.Annotations["keyturn.dev/cause"]
 }

@@ -29,7 +29,6 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
-	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 const (
@@ -187,11 +186,7 @@ func (r *projectRig) start(env ...string) {
 func (r *projectRig) startReady(env ...string) {
 	r.Helper()
 	r.start(env...)
-	ctx, stop := running.WithTimeout(r.Context(), patience)
-	defer stop()
-	if err := r.projector.Ready(ctx); err != nil {
-		r.Fatal(err)
-	}
+	r.projector.AwaitReady(r.T, patience)
 }
 
 // stopProjector ends the program.

@@ -26,7 +26,7 @@ func TestNoChangeIsLostWhileEachActuatorLosesItsVolumeInTurn(t *testing.T) {
 	r.fleet(size, ownSecret)
 	actuators := []*programs.Program{r.replica(0), r.replica(1), r.replica(2)}
 	for _, actuator := range actuators {
-		r.awaitReady(actuator)
+		actuator.AwaitReady(r.T, patience)
 	}
 	r.startWatcher()
 	r.startWatcher()
@@ -47,7 +47,7 @@ func TestNoChangeIsLostWhileEachActuatorLosesItsVolumeInTurn(t *testing.T) {
 		change(1)
 		actuators[i] = r.replica(i)
 		change(2)
-		r.awaitReady(actuators[i])
+		actuators[i].AwaitReady(r.T, patience)
 		r.eachRolledOnce(before)
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit"
-	"github.com/keyturn/keyturn/tests/testkit/running"
 	"github.com/keyturn/keyturn/tests/testkit/templates"
 )
 
@@ -109,7 +108,7 @@ func (r *rig) start() {
 func (r *rig) startWatcher(args ...string) {
 	r.Helper()
 	r.launchWatcher(args...)
-	r.awaitReady(r.watcher)
+	r.watcher.AwaitReady(r.T, patience)
 }
 
 // launchWatcher starts a watcher and does not wait until it is ready.
@@ -125,7 +124,7 @@ func (r *rig) launchWatcher(args ...string) {
 func (r *rig) startActuator(args ...string) {
 	r.Helper()
 	r.launchActuator(args...)
-	r.awaitReady(r.actuator)
+	r.actuator.AwaitReady(r.T, patience)
 }
 
 // launchActuator starts an actuator and does not wait until it is ready.
@@ -151,15 +150,6 @@ func (r *rig) own(program *programs.Program) {
 			owner.Logf("log of %s %d:\n%s", program.Name(), program.Pid(), program.Output())
 		}
 	})
-}
-
-func (r *rig) awaitReady(program *programs.Program) {
-	r.Helper()
-	ctx, stop := running.WithTimeout(r.Context(), patience)
-	defer stop()
-	if err := program.Ready(ctx); err != nil {
-		r.Fatal(err)
-	}
 }
 
 func (r *rig) secret(name string, data map[string]string) {

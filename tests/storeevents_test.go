@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -73,5 +75,9 @@ func (s *storeRig) storeEvents() []string {
 // causeOf is the event that an ExternalSecret was last asked to sync for.
 func (s *storeRig) causeOf(name string) string {
 	s.Helper()
-	return s.getExternalSecret(name).GetAnnotations()["keyturn.dev/cause"]
+	object, err := s.custom.Resource(externalSecrets).Namespace(s.namespace).Get(s.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return object.GetAnnotations()["keyturn.dev/cause"]
 }

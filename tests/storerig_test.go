@@ -220,15 +220,6 @@ func conditionOf(object *unstructured.Unstructured, kind string) string {
 	return ""
 }
 
-func (s *storeRig) getExternalSecret(name string) *unstructured.Unstructured {
-	s.Helper()
-	object, err := s.custom.Resource(externalSecrets).Namespace(s.namespace).Get(s.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
-	return object
-}
-
 // reader deploys pods that read a Secret.
 func (s *storeRig) reader(name, secret string) {
 	s.Helper()

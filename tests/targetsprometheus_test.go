@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -43,15 +42,6 @@ func (r *targetRig) startPrometheusOperator() {
 	operator.StopAfter(r.T)
 }
 
-func (r *targetRig) set(name string) *appsv1.StatefulSet {
-	r.Helper()
-	set, err := r.client.AppsV1().StatefulSets(r.namespace).Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
-	return set
-}
-
 // It is not parallel: the operator takes care of all namespaces.
 func TestAPrometheusIsRolledAndFollowedToItsEnd(t *testing.T) {
 	testkit.Nightly(t)
@@ -62,7 +52,7 @@ func TestAPrometheusIsRolledAndFollowedToItsEnd(t *testing.T) {
 	r.create(prometheusForm, "other", "{}")
 	r.awaitSet("prometheus-main", "is ready", isReady)
 	r.awaitSet("prometheus-other", "is ready", isReady)
-	before := r.set("prometheus-main")
+	before := r.stateful(t.Context(), "prometheus-main")
 	r.start()
 	r.secret("db", map[string]string{"password": "two"})
 
@@ -70,7 +60,7 @@ func TestAPrometheusIsRolledAndFollowedToItsEnd(t *testing.T) {
 	if completed.Workload.Kind != "prometheus" || completed.Workload.Resource != "prometheuses" || completed.Revision == "" {
 		t.Errorf("completed: got %+v at revision %q, want prometheus/main at one", completed.Workload, completed.Revision)
 	}
-	after := r.set("prometheus-main")
+	after := r.stateful(t.Context(), "prometheus-main")
 	if got := after.Spec.Template.Annotations["keyturn.dev/revision"]; got != completed.Revision || !isReady(after) {
 		t.Errorf("the StatefulSet when it was completed: got revision %q with status %+v, want %q, and ready", got, after.Status, completed.Revision)
 	}
@@ -81,15 +71,11 @@ func TestAPrometheusIsRolledAndFollowedToItsEnd(t *testing.T) {
 		list, err := r.client.CoreV1().Events(r.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Prometheus,reason=Rolled"})
 		return err == nil && len(list.Items) == 1
 	})
-	if revision := r.set("prometheus-other").Spec.Template.Annotations["keyturn.dev/revision"]; revision != "" {
+	if revision := r.stateful(t.Context(), "prometheus-other").Spec.Template.Annotations["keyturn.dev/revision"]; revision != "" {
 		t.Errorf("the one that asks for nothing: got revision %q", revision)
 	}
 	// The operator takes back a roll of its StatefulSet, which is what the recipe is for. Nothing is rolled for that.
-	byHand := []byte(`{"spec":{"template":{"metadata":{"annotations":{"keyturn.dev/revision":"by-hand"}}}}}`)
-	_, err := r.client.AppsV1().StatefulSets(r.namespace).Patch(t.Context(), "prometheus-main", types.MergePatchType, byHand, metav1.PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.patchStateful("prometheus-main", `{"spec":{"template":{"metadata":{"annotations":{"keyturn.dev/revision":"by-hand"}}}}}`)
 	r.awaitSet("prometheus-main", "has its template back", func(set *appsv1.StatefulSet) bool {
 		return set.Spec.Template.Annotations["keyturn.dev/revision"] == completed.Revision && isReady(set)
 	})

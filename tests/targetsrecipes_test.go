@@ -3,14 +3,13 @@ package tests
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
@@ -153,10 +152,10 @@ func TestTheResourceOfARecipeIsRolledOnceForAChange(t *testing.T) {
 			written := r.field("main", c.trigger...)
 
 			// What its controller or a person writes meanwhile is nothing to roll for.
-			r.merge("main", map[string]any{"metadata": map[string]any{"labels": map[string]any{"edited": "by-hand"}}})
+			r.merge("main", `{"metadata":{"labels":{"edited":"by-hand"}}}`)
 			if c.asks {
 				written = time.Now().Add(time.Second).UTC().Format(time.RFC3339)
-				r.merge("main", map[string]any{"metadata": map[string]any{"annotations": map[string]any{c.trigger[2]: written}}})
+				r.merge("main", fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, c.trigger[2], written))
 			}
 			if c.owns {
 				r.rewriteOwned()
@@ -185,32 +184,14 @@ func (r *targetRig) setStatus(name string, of func(*unstructured.Unstructured) m
 	if err != nil {
 		r.Fatal(err)
 	}
-	if _, err := r.custom.Patch(r.Context(), name, types.MergePatchType, body, metav1.PatchOptions{}, "status"); err != nil {
-		r.Fatal(err)
-	}
-}
-
-// merge patches an object, as people and tools do.
-func (r *targetRig) merge(name string, patch map[string]any) {
-	r.Helper()
-	body, err := json.Marshal(patch)
-	if err != nil {
-		r.Fatal(err)
-	}
-	if _, err := r.custom.Patch(r.Context(), name, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
-		r.Fatal(err)
-	}
+	r.merge(name, string(body), "status")
 }
 
 // rewriteOwned writes the pod template of the StatefulSet that is owned, and takes that back, as the operator does with what it has not written.
 func (r *targetRig) rewriteOwned() {
 	r.Helper()
 	for _, value := range []string{`"by-hand"`, "null"} {
-		patch := `{"spec":{"template":{"metadata":{"annotations":{"keyturn.dev/revision":` + value + `}}}}}`
-		_, err := r.client.AppsV1().StatefulSets(r.namespace).Patch(r.Context(), "owned", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-		if err != nil {
-			r.Fatal(err)
-		}
+		r.patchStateful("owned", `{"spec":{"template":{"metadata":{"annotations":{"keyturn.dev/revision":`+value+`}}}}}`)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -20,11 +21,19 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// targetRig is a rig for the custom resources of a recipe.
-type targetRig struct {
+// customRig is a rig for custom resources of one kind.
+type customRig struct {
 	*rig
 	custom dynamic.ResourceInterface
 }
+
+// ofKind is the rig with the custom resources of its namespace.
+func (r *rig) ofKind(resource schema.GroupVersionResource) customRig {
+	return customRig{r, dynamic.NewForConfigOrDie(plane.Config()).Resource(resource).Namespace(r.namespace)}
+}
+
+// targetRig is a rig for the custom resources of a recipe.
+type targetRig struct{ customRig }
 
 // newTargetRig is newRig with an actuator that has a recipe of deploy/targets, its permission and its admission policy. It starts no operator, and
 // installs no kind.
@@ -33,7 +42,7 @@ func newTargetRig(t *testing.T, recipe string, resource schema.GroupVersionResou
 	options.ActuatorArgs = append([]string{"--settle", "50ms", "--targets-config", recipeFile(recipe)}, options.ActuatorArgs...)
 	r := newRig(t, options)
 	applyRecipe(t, recipe)
-	return &targetRig{rig: r, custom: dynamic.NewForConfigOrDie(plane.Config()).Resource(resource).Namespace(r.namespace)}
+	return &targetRig{r.ofKind(resource)}
 }
 
 // recipeFile is the path of the file of targets of a recipe.
@@ -111,7 +120,7 @@ func (r *targetRig) create(form string, values ...any) {
 	}
 }
 
-func (r *targetRig) object(name string) *unstructured.Unstructured {
+func (r customRig) object(name string) *unstructured.Unstructured {
 	r.Helper()
 	object, err := r.custom.Get(r.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -121,13 +130,21 @@ func (r *targetRig) object(name string) *unstructured.Unstructured {
 }
 
 // field returns a text in an object, empty if it has none there.
-func (r *targetRig) field(name string, path ...string) string {
+func (r customRig) field(name string, path ...string) string {
 	r.Helper()
 	text, _, err := unstructured.NestedString(r.object(name).Object, path...)
 	if err != nil {
 		r.Fatal(err)
 	}
 	return text
+}
+
+// merge makes a merge patch of an object, or of a subresource.
+func (r customRig) merge(name, patch string, subresources ...string) {
+	r.Helper()
+	if _, err := r.custom.Patch(r.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...); err != nil {
+		r.Fatal(err)
+	}
 }
 
 // starts returns how many rollouts have started.

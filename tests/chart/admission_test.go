@@ -28,11 +28,13 @@ func namesOf(t *testing.T, binding object) []string {
 	return names
 }
 
-func TestTheChartHasCopiesOfPoliciesAlertsAndTheDashboard(t *testing.T) {
+func TestTheChartHasCopiesOfItsFiles(t *testing.T) {
 	for file, of := range map[string]string{
 		"admission.yaml": "admission/actuator.yaml", "admission-keys.yaml": "admission/keys.yaml", "admission-protected.yaml": "admission/protected.yaml",
 		"admission-projector.yaml": "components/projector/admission.yaml", "projection.yaml": "projections/example/policy.yaml",
-		"alerts.yaml": "monitoring/alerts.yaml", "keyturn.json": "monitoring/keyturn.json",
+		"target.yaml": "targets/policy/target.yaml", "alerts.yaml": "monitoring/alerts.yaml", "keyturn.json": "monitoring/keyturn.json",
+		"nats.conf": "programs/nats.conf", "audit.conf": "components/openbao-audit/nats.conf", "projector.conf": "components/projector/nats.conf",
+		"projectoraudit.conf": "components/projector/with-audit/nats.conf",
 	} {
 		want, err := os.ReadFile("../../deploy/" + of)
 		if err != nil {

@@ -160,12 +160,8 @@ func TestWhoReachesTheAPIServerReachesDNS(t *testing.T) {
 // dnsOf are the ports of the rule for DNS of each policy that has one, those of helm test among them.
 func dnsOf(t *testing.T, values string) map[string]string {
 	t.Helper()
-	out, err := helm(t, values, "template", "keyturn", folder, "--namespace", systemNamespace)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	ports := map[string]string{}
-	for name, one := range objects(t, out) {
+	for name, one := range withTests(t, values) {
 		rules, _ := one.at("spec", "egress").([]any)
 		for _, rule := range rules {
 			if text := fmt.Sprint(rule); strings.Contains(text, "protocol:UDP") {

@@ -17,11 +17,7 @@ func TestHelmTestAsksEveryProgram(t *testing.T) {
 		{everything[0], "streams ready", "watcher actuator audit"},
 		{everything[2], "streams ready", "watcher actuator projector"},
 	} {
-		out, err := helm(t, test.values, "template", "keyturn", folder, "--namespace", systemNamespace)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		all := objects(t, out)
+		all := withTests(t, test.values)
 		var names []string
 		var asked any
 		containers, _ := all["Pod keyturn-system/keyturn-test"].at("spec", "containers").([]any)
@@ -63,12 +59,8 @@ func TestWhatAFailedHelmTestLeavesCanBeRemoved(t *testing.T) {
 	command, _, _ = strings.Cut(command, "`")
 	kinds, selector, _ := strings.Cut(command, " -l ")
 	label, value, _ := strings.Cut(selector, "=")
-	out, err := helm(t, everything[0], "template", "keyturn", folder, "--namespace", systemNamespace)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	found := 0
-	for name, one := range objects(t, out) {
+	for name, one := range withTests(t, everything[0]) {
 		isTest := one.at("metadata", "annotations", "helm.sh/hook") == "test"
 		if isTest != (one.at("metadata", "labels", label) == value) {
 			t.Errorf("%s: is selected by %q or is of the test, not both", name, selector)

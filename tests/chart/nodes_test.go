@@ -9,12 +9,8 @@ import (
 func TestEveryPodNeedsANodeWithLinux(t *testing.T) {
 	const more = "{openbaoAudit: {enabled: true}, projector: {enabled: true, projections: [{apiVersion: example.org/v1, kind: Widget, resource: widgets, " +
 		"paths: [spec.a], secrets: [{namespace: a, name: one, keys: [k]}]}]}}"
-	out, err := helm(t, more, "template", "keyturn", folder, "--namespace", systemNamespace)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	for from, all := range map[string]map[string]object{
-		"kustomize": kustomized(t, "base", "openbao-audit", "projector", "projections/example"), "the chart": objects(t, out),
+		"kustomize": kustomized(t, "base", "openbao-audit", "projector", "projections/example"), "the chart": withTests(t, more),
 	} {
 		pods := 0
 		for name, o := range all {

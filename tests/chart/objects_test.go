@@ -154,11 +154,7 @@ func TestOpenShiftAssignsTheUser(t *testing.T) {
 func TestThePodsOfTheJobAndTheTestHaveTheirResources(t *testing.T) {
 	const values = "keys: {resources: {requests: {memory: 64Mi}, limits: {cpu: 100m}}}"
 	const want = "map[limits:map[cpu:100m memory:128Mi] requests:map[cpu:10m memory:64Mi]]"
-	out, err := helm(t, values, "template", "keyturn", folder, "--namespace", systemNamespace)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	all := objects(t, out)
+	all := withTests(t, values)
 	job, _ := all["Job keyturn-system/keyturn-keys"].at("spec", "template").(map[string]any)
 	for name, pod := range map[string]object{"the job": job, "the test": all["Pod keyturn-system/keyturn-test"]} {
 		containers, _ := pod.at("spec", "containers").([]any)
@@ -181,11 +177,7 @@ func TestThePodsOfTheJobAndTheTestGoWhereTheyMay(t *testing.T) {
 		"keys: {priorityClassName: high, podLabels: {team: x}, podAnnotations: {note: z}, " + fields + "}": "high x z",
 		"reloader: {deployment: {priorityClassName: high, " + fields + "}}":                                "high <nil> <nil>",
 	} {
-		out, err := helm(t, values, "template", "keyturn", folder, "--namespace", systemNamespace)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		all := objects(t, out)
+		all := withTests(t, values)
 		job, _ := all["Job keyturn-system/keyturn-keys"].at("spec", "template").(map[string]any)
 		for name, pod := range map[string]object{"the job": job, "the test": all["Pod keyturn-system/keyturn-test"]} {
 			got := fmt.Sprint(pod.at("spec", "priorityClassName"), " ", pod.at("metadata", "labels", "team"), " ", pod.at("metadata", "annotations", "note"))

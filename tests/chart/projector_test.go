@@ -126,18 +126,3 @@ func TestTheProjectorIsGrantedWhatItsFileSaysAndNothingElse(t *testing.T) {
 		t.Errorf("without a file: got %v, %s", err, out)
 	}
 }
-
-func TestTheChartHasTheUsersOfTheComponents(t *testing.T) {
-	for file, of := range map[string]string{
-		"nats.conf": "programs/nats.conf", "audit.conf": "components/openbao-audit/nats.conf", "projector.conf": "components/projector/nats.conf",
-		"projectoraudit.conf": "components/projector/with-audit/nats.conf",
-	} {
-		want, err := os.ReadFile("../../deploy/" + of)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(folder + "/files/" + file); err != nil || string(got) != string(want) {
-			t.Errorf("got %v, want that files/%s is deploy/%s", err, file, of)
-		}
-	}
-}

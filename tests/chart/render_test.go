@@ -66,6 +66,16 @@ func rendered(t *testing.T, values string) map[string]object {
 	return objects(t, out)
 }
 
+// withTests are the objects that the chart makes with values, those of helm test among them.
+func withTests(t *testing.T, values string) map[string]object {
+	t.Helper()
+	out, err := helm(t, values, "template", "keyturn", folder, "--namespace", systemNamespace)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return objects(t, out)
+}
+
 // kustomized are the objects of a folder of deploy with components of deploy/components.
 func kustomized(t *testing.T, base string, components ...string) map[string]object {
 	t.Helper()

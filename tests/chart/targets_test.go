@@ -197,13 +197,3 @@ func TestATriggerThatTheChartCannotConfineIsRefused(t *testing.T) {
 		}
 	}
 }
-
-func TestTheChartHasACopyOfThePolicyOfTargets(t *testing.T) {
-	want, err := os.ReadFile("../../deploy/targets/policy/target.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := os.ReadFile(folder + "/files/target.yaml"); err != nil || string(got) != string(want) {
-		t.Errorf("got %v, want that files/target.yaml is deploy/targets/policy/target.yaml", err)
-	}
-}

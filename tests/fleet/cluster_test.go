@@ -14,7 +14,6 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit"
-	"github.com/keyturn/keyturn/tests/testkit/running"
 	"github.com/keyturn/keyturn/tests/testkit/templates"
 )
 
@@ -95,11 +94,7 @@ func (c *cluster) own(program *programs.Program, err error) *programs.Program {
 			c.whole.Logf("log of %s of %s:\n%s", program.Name(), c.name, program.Output())
 		}
 	})
-	ctx, stop := running.WithTimeout(c.Context(), testkit.Patience)
-	defer stop()
-	if err := program.Ready(ctx); err != nil {
-		c.Fatal(err)
-	}
+	program.AwaitReady(c.T, testkit.Patience)
 	return program
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit"
-	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 // benchCluster is the name of the cluster that the programs of a bench are in.
@@ -103,12 +102,8 @@ func (b *bench) run() {
 		b.Fatal(err)
 	}
 	b.Cleanup(b.connection.Close)
-	ctx, stop := running.WithTimeout(b.Context(), testkit.Patience)
-	defer stop()
 	for _, program := range b.running {
-		if err := program.Ready(ctx); err != nil {
-			b.Fatal(err)
-		}
+		program.AwaitReady(b.T, testkit.Patience)
 	}
 	b.scene.change(b)
 }

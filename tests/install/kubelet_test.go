@@ -19,7 +19,6 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit"
-	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 // kubelet runs the containers of pods as processes on this machine, as they are in the cluster: command, arguments, environment
@@ -142,16 +141,8 @@ func (k *kubelet) kubeconfig(pod *corev1.Pod) string {
 // runReady is run for a program that has a readiness probe.
 func (k *kubelet) runReady(program string) *programs.Program {
 	k.Helper()
-	return k.ready(k.run(program))
-}
-
-func (k *kubelet) ready(p *programs.Program) *programs.Program {
-	k.Helper()
-	ctx, stop := running.WithTimeout(k.Context(), testkit.Patience)
-	defer stop()
-	if err := p.Ready(ctx); err != nil {
-		k.Fatal(err)
-	}
+	p := k.run(program)
+	p.AwaitReady(k.T, testkit.Patience)
 	return p
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testkit"
-	"github.com/keyturn/keyturn/tests/testkit/running"
 	"github.com/keyturn/keyturn/tests/testkit/templates"
 )
 
@@ -166,11 +165,7 @@ func (u *upgrade) ready(program *programs.Program, err error) *programs.Program 
 		u.Fatal(err)
 	}
 	program.StopAfter(u.T)
-	ctx, stop := running.WithTimeout(u.Context(), testkit.Patience)
-	defer stop()
-	if err := program.Ready(ctx); err != nil {
-		u.Fatal(err)
-	}
+	program.AwaitReady(u.T, testkit.Patience)
 	return program
 }
 

@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -26,6 +27,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
 // SystemNamespace is the namespace of the service accounts and of the Lease.
@@ -236,6 +238,16 @@ func (p *Program) Ready(ctx context.Context) error {
 		return fmt.Errorf("waiting for the %s to be ready: %w (%s); its log ends with:\n%s", p.Name(), err, last, p.tail())
 	}
 	return nil
+}
+
+// AwaitReady fails a test unless the readiness probe passes within a limit.
+func (p *Program) AwaitReady(t testing.TB, limit time.Duration) {
+	t.Helper()
+	ctx, stop := running.WithTimeout(t.Context(), limit)
+	defer stop()
+	if err := p.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Leads reports whether an actuator has logged that it was elected leader.
