@@ -14,9 +14,6 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// argoRolloutsRights are the permissions in addition to those of deploy/base.
-const argoRolloutsRights = "../deploy/components/argo-rollouts/rbac.yaml"
-
 // argoRig is a rig for workloads of Argo Rollouts.
 type argoRig struct{ customRig }
 
@@ -25,7 +22,7 @@ func newArgoRig(t *testing.T, options programs.Options) *argoRig {
 	t.Helper()
 	options.ActuatorArgs = append([]string{"--settle", "50ms", "--argo-rollouts"}, options.ActuatorArgs...)
 	r := newRig(t, options)
-	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), argoRolloutsRights); err != nil {
+	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../deploy/components/argo-rollouts/rbac.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	return &argoRig{r.ofKind(schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"})}

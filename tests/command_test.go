@@ -48,17 +48,6 @@ func (c command) run(t *testing.T) result {
 	return result{stdout: stdout.String(), stderr: stderr.String(), code: cmd.ProcessState.ExitCode()}
 }
 
-// errorLines are the lines of stderr that are for the user, without the log.
-func (r result) errorLines() []string {
-	var lines []string
-	for line := range strings.Lines(r.stderr) {
-		if !strings.HasPrefix(line, "{") {
-			lines = append(lines, strings.TrimSuffix(line, "\n"))
-		}
-	}
-	return lines
-}
-
 // refused checks that a program ended with code 1 and said why on stderr: a line for each of the texts, which it holds,
 // and no other.
 func (r result) refused(t *testing.T, want ...string) {
@@ -66,7 +55,12 @@ func (r result) refused(t *testing.T, want ...string) {
 	if r.code != 1 {
 		t.Errorf("exit code: got %d, want 1", r.code)
 	}
-	lines := r.errorLines()
+	var lines []string
+	for line := range strings.Lines(r.stderr) {
+		if !strings.HasPrefix(line, "{") { // The log.
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
+	}
 	if len(lines) != len(want) {
 		t.Fatalf("got %d lines, want %d:\n%s", len(lines), len(want), r.stderr)
 	}

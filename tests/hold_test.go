@@ -29,12 +29,6 @@ func (r *rig) annotateDeployment(name, annotation, value string) {
 	}
 }
 
-// removeAnnotation removes an annotation of a source.
-func (r *rig) removeAnnotation(kind events.Kind, name, annotation string) {
-	r.Helper()
-	r.patch(kind, name, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation: nil}}})
-}
-
 // isHeld waits until a workload is held for a reason, with a text.
 func (r *rig) isHeld(name, reason, text string) {
 	r.Helper()
@@ -104,7 +98,7 @@ func (r *rig) holdsAWorkloadAndASource() {
 	r.set(events.KindSecret, "cache", "password", "three")
 	r.eventually("the other one is rolled for the last content", func(context.Context) bool { return r.seen().since(before)["deployment/later"] == 2 })
 	r.annotateDeployment("held", "keyturn.dev/hold", "")
-	r.removeAnnotation(events.KindSecret, "cache", "keyturn.dev/hold")
+	r.annotate(events.KindSecret, "cache", "keyturn.dev/hold", nil)
 	for name, source := range map[string]string{"held": "db", "reader": "cache"} {
 		r.eventually(name+" is rolled", func(context.Context) bool { return r.seen().since(before)["deployment/"+name] > 0 })
 		r.hasRolledForTheLast("deployment/"+name, events.Source{Kind: events.KindSecret, Name: source})

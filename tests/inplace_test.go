@@ -18,13 +18,10 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/kubelet"
 )
 
-// inPlaceRights is what the actuator may do with pods.
-const inPlaceRights = "../deploy/components/reload-in-place/rbac.yaml"
-
 // newInPlaceRig returns a rig, with a NATS outside of the programs, for an actuator that may list the pods that it asks to reload.
 func newInPlaceRig(t *testing.T) *rig {
 	t.Helper()
-	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), inPlaceRights); err != nil {
+	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../deploy/components/reload-in-place/rbac.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	r := newRig(t, programs.Options{NATSURL: startOutsideNATS(t).URL()})

@@ -7,13 +7,10 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 )
 
-// jobsRights is what the actuator may do with Jobs.
-const jobsRights = "../deploy/components/jobs/rbac.yaml"
-
 // newJobsRig returns a rig for an actuator with permissions on Jobs.
 func newJobsRig(t *testing.T, options programs.Options) *rig {
 	t.Helper()
-	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), jobsRights); err != nil {
+	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../deploy/components/jobs/rbac.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	return newRig(t, options)

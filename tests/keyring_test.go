@@ -29,11 +29,15 @@ func TestTheFingerprintKeyIsReplacedAndNothingRolls(t *testing.T) {
 		}
 	}
 	r.rolls("a change under the old key", once("statefulset/db"), change("two", "db"))
-	old, oldID := r.fingerprintKeys(), r.keyID("db")
+	oldID := r.keyID("db")
+	old, err := os.ReadFile(r.programs.KeyFile())
+	if err != nil {
+		t.Fatal(err)
+	}
 	r.rollsNothing("an annotation", func() { r.annotate(events.KindSecret, "touched", "example.com/note", "hello") })
 
 	key := newFingerprintKey()
-	r.rollsNothing("a new key is put before the old one", func() { r.replaceFingerprintKeys(key + old) })
+	r.rollsNothing("a new key is put before the old one", func() { r.replaceFingerprintKeys(key + string(old)) })
 	r.rolls("a change under the new key", once("statefulset/db", "statefulset/touched"), change("three", "db", "touched"))
 	if id := r.keyID("db"); id == oldID {
 		t.Errorf("the change after the new key was made is under key %s, the old one", id)
@@ -50,16 +54,6 @@ func newFingerprintKey() string {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails
 	return base64.StdEncoding.EncodeToString(key) + "\n"
-}
-
-// fingerprintKeys is the content of the key file.
-func (r *rig) fingerprintKeys() string {
-	r.Helper()
-	content, err := os.ReadFile(r.programs.KeyFile())
-	if err != nil {
-		r.Fatal(err)
-	}
-	return string(content)
 }
 
 // replaceFingerprintKeys writes the key file and has the watcher read it.

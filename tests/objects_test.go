@@ -161,8 +161,8 @@ func (r *rig) unset(kind events.Kind, name, key string) {
 	r.patch(kind, name, map[string]any{"data": map[string]any{key: nil}})
 }
 
-// annotate and label change one annotation or label of a source.
-func (r *rig) annotate(kind events.Kind, name, annotation, value string) {
+// annotate and label change one annotation or label of a source. Nil removes it.
+func (r *rig) annotate(kind events.Kind, name, annotation string, value any) {
 	r.Helper()
 	r.patch(kind, name, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation: value}}})
 }

@@ -2,8 +2,10 @@ package tests
 
 import (
 	"context"
+	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -15,14 +17,6 @@ func (r *rig) awaitRecords() {
 	r.Helper()
 	r.eventually("each Deployment has a record", func(ctx context.Context) bool {
 		list, err := r.client.AppsV1().Deployments(r.namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return false
-		}
-		for _, deployment := range list.Items {
-			if !strings.Contains(deployment.Annotations[recordAnnotation], "/") {
-				return false
-			}
-		}
-		return true
+		return err == nil && !slices.ContainsFunc(list.Items, func(d appsv1.Deployment) bool { return !strings.Contains(d.Annotations[recordAnnotation], "/") })
 	})
 }

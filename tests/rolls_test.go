@@ -2,7 +2,6 @@ package tests
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,14 +66,6 @@ func (t tally) since(before tally) tally {
 	return grown
 }
 
-// withoutFence returns the tally of all workloads but those of the fence.
-func (t tally) withoutFence() tally {
-	others := maps.Clone(t)
-	delete(others, fenceSecret)
-	delete(others, fenceConfigMap)
-	return others
-}
-
 // deployments returns the part of a tally that is about Deployments, by their names.
 func (t tally) deployments() map[string]int64 {
 	some := make(map[string]int64)
@@ -108,7 +99,10 @@ func (r *rig) rolls(what string, want tally, do func()) {
 		return r.seen().since(before).covers(want), nil
 	})
 	r.passFence()
-	if diff := cmp.Diff(want, r.tally().since(before).withoutFence()); diff != "" {
+	got := r.tally().since(before)
+	delete(got, fenceSecret)
+	delete(got, fenceConfigMap)
+	if diff := cmp.Diff(want, got); diff != "" {
 		r.Errorf("%s: rollouts (-want +got):\n%s", what, diff)
 	}
 }

@@ -188,16 +188,10 @@ func (s *storeRig) put(path, value string) int {
 	return written.VersionMetadata.Version
 }
 
-// applyExternalSecret creates an ExternalSecret that reads a path, and refreshes once an hour.
-func (s *storeRig) applyExternalSecret(name, path string) {
-	s.Helper()
-	s.apply(manifests.ExternalSecret{Namespace: s.namespace, Name: name, Store: "bao", Path: path}.YAML())
-}
-
-// externalSecret does the same, and waits for its Secret.
+// externalSecret creates an ExternalSecret that reads a path and refreshes once an hour, and waits for its Secret.
 func (s *storeRig) externalSecret(name, path string) {
 	s.Helper()
-	s.applyExternalSecret(name, path)
+	s.apply(manifests.ExternalSecret{Namespace: s.namespace, Name: name, Store: "bao", Path: path}.YAML())
 	s.eventually("the Secret "+name+" is there", func(ctx context.Context) bool {
 		_, err := s.client.CoreV1().Secrets(s.namespace).Get(ctx, name, metav1.GetOptions{})
 		return err == nil

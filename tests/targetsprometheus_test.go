@@ -32,21 +32,15 @@ metadata: {name: %s, annotations: %s}
 spec: {replicas: 1, version: v3.4.0, secrets: [db], podMonitorSelector: {}}
 `
 
-// startPrometheusOperator starts the operator for as long as the test runs. It takes care of all namespaces.
-func (r *targetRig) startPrometheusOperator() {
-	r.Helper()
-	operator, err := plane.StartPrometheusOperator(r.Context())
-	if err != nil {
-		r.Fatal(err)
-	}
-	operator.StopAfter(r.T)
-}
-
 // It is not parallel: the operator takes care of all namespaces.
 func TestAPrometheusIsRolledAndFollowedToItsEnd(t *testing.T) {
 	testkit.Nightly(t)
 	r := newTargetRig(t, prometheusRecipe, prometheuses, programs.Options{})
-	r.startPrometheusOperator()
+	operator, err := plane.StartPrometheusOperator(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator.StopAfter(t)
 	r.secret("db", map[string]string{"password": "one"})
 	r.create(prometheusForm, "main", "{keyturn.dev/roll-on: auto}")
 	r.create(prometheusForm, "other", "{}")

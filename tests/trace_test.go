@@ -18,13 +18,6 @@ import (
 // spans are those that the programs of a test have sent.
 type spans struct{ *traces.Receiver }
 
-// receiveOTLP returns the spans that programs send to an endpoint, and that.
-func receiveOTLP(t *testing.T) (*spans, string) {
-	t.Helper()
-	receiver := traces.Receive(t)
-	return &spans{receiver}, receiver.URL()
-}
-
 // one returns the only span of a name, or nil while there is none. Patches of records, which belong to no change, do not count.
 func (s *spans) one(t *testing.T, name string) *otlp.Span {
 	t.Helper()
@@ -56,11 +49,11 @@ func (s *spans) serviceOf(span *otlp.Span) string {
 
 func TestOneTraceLeadsFromTheChangeToTheLastReadyPod(t *testing.T) {
 	t.Parallel()
-	received, endpoint := receiveOTLP(t)
+	received := &spans{traces.Receive(t)}
 	r := newRig(t, programs.Options{
 		ActuatorArgs: []string{"--settle", "50ms"},
 		Env: []string{
-			"OTEL_EXPORTER_OTLP_ENDPOINT=" + endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_BSP_SCHEDULE_DELAY=100",
+			"OTEL_EXPORTER_OTLP_ENDPOINT=" + received.URL(), "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_BSP_SCHEDULE_DELAY=100",
 		},
 	})
 	r.secret("db", map[string]string{"password": "one"})

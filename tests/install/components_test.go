@@ -61,7 +61,7 @@ type components struct {
 func TestTheComponentsReceiveTheAuditOfAStoreAndSendTraces(t *testing.T) {
 	t.Parallel()
 	received := traces.Receive(t)
-	c := newComponents(t, "openbao-audit", "otlp")
+	c := newComponents(t, "", []string{"keys", "audit", "actuator"}, "openbao-audit", "otlp")
 	files, err := testbed.NewCertificates(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -96,14 +96,8 @@ func TestTheComponentsReceiveTheAuditOfAStoreAndSendTraces(t *testing.T) {
 	c.awaitTrace(received, "openbao://bao/secret/shop/db")
 }
 
-// newComponents applies all of it.
-func newComponents(t *testing.T, names ...string) *components {
-	t.Helper()
-	return newComponentsWith(t, "", []string{"keys", "audit", "actuator"}, names...)
-}
-
-// newComponentsWith is newComponents with more in the overlay, and other programs than a receiver of audits.
-func newComponentsWith(t *testing.T, more string, programs []string, names ...string) *components {
+// newComponents applies components, with more in the overlay, and waits for the pods of programs.
+func newComponents(t *testing.T, more string, programs []string, names ...string) *components {
 	t.Helper()
 	c := &components{kubelet: newKubelet(t, plane.Namespace(t))}
 	t.Cleanup(c.remove)

@@ -39,7 +39,7 @@ func TestAChangeOfASecretReachesAFieldInOneTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.ReplaceAll(strings.ReplaceAll(string(file), "namespace: shop", "namespace: SERVED"), "\n", "\n          ")
-	c := newComponentsWith(t, strings.Replace(ofTheExample, "FILE", text, 1), []string{"keys", "actuator", "watcher", "projector"},
+	c := newComponents(t, strings.Replace(ofTheExample, "FILE", text, 1), []string{"keys", "actuator", "watcher", "projector"},
 		"projector", "../projections/example", "otlp")
 	widget := `
 apiVersion: example.org/v1

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
@@ -41,7 +42,7 @@ func Commit(ctx context.Context, revision string, pkgs ...string) ([]string, err
 	for _, pkg := range pkgs {
 		binaries = append(binaries, filepath.Join(built, path.Base(pkg)))
 	}
-	if allFiles(binaries) {
+	if !slices.ContainsFunc(binaries, func(binary string) bool { return !isFile(binary) }) {
 		return binaries, nil
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -75,13 +76,4 @@ func export(ctx context.Context, root, commit, dir string) error {
 	}
 	_, err := process.Capture(exec.CommandContext(ctx, "tar", "-x", "-f", archive, "-C", dir))
 	return err
-}
-
-func allFiles(paths []string) bool {
-	for _, path := range paths {
-		if !isFile(path) {
-			return false
-		}
-	}
-	return true
 }
