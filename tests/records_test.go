@@ -17,6 +17,7 @@ func (r *rig) awaitRecords() {
 	r.Helper()
 	r.eventually("each Deployment has a record", func(ctx context.Context) bool {
 		list, err := r.client.AppsV1().Deployments(r.namespace).List(ctx, metav1.ListOptions{})
-		return err == nil && !slices.ContainsFunc(list.Items, func(d appsv1.Deployment) bool { return !strings.Contains(d.Annotations[recordAnnotation], "/") })
+		lacks := func(d appsv1.Deployment) bool { return !strings.Contains(d.Annotations[recordAnnotation], "/") }
+		return err == nil && !slices.ContainsFunc(list.Items, lacks)
 	})
 }

@@ -137,7 +137,8 @@ func TestMonitorsCanBeInAnotherNamespace(t *testing.T) {
 
 func TestReloadersServiceHasTheMetrics(t *testing.T) {
 	all := rendered(t, "reloader: {service: {port: 9090, labels: {a: b}, annotations: {c: d}, ipFamilyPolicy: PreferDualStack}}")
-	const want = "map[ipFamilyPolicy:PreferDualStack ports:[map[name:http port:9090 targetPort:http-prom]] selector:map[app.kubernetes.io/part-of:keyturn]]"
+	const want = "map[ipFamilyPolicy:PreferDualStack ports:[map[name:http port:9090 targetPort:http-prom]] " +
+		"selector:map[app.kubernetes.io/part-of:keyturn]]"
 	if got := fmt.Sprint(all["Service keyturn-system/keyturn-metrics"]["spec"]); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
