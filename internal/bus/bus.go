@@ -6,9 +6,10 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // Bus publishes and consumes the events of one cluster. It is safe for concurrent use. It does not close the connection.

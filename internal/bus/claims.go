@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // claimInterval is the age at which a claim is renewed. The stream of a hub drops a claim after 30 days.

@@ -2,10 +2,11 @@ package bus
 
 import (
 	"errors"
-	"github.com/keyturn/keyturn/internal/events"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 func mustClaim(t *testing.T, b *Bus, uid, replaces string) {

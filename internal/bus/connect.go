@@ -10,9 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // unreachableInterval is how often Connect logs that it is still waiting.

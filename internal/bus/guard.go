@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/nats-io/nats.go/jetstream"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // StreamGuard compares the streams periodically with what is required. Create one with NewStreamGuard.

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // HistoryQuery selects events of the history. An empty field matches everything.

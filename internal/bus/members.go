@@ -8,8 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // Member is a cluster whose events a stream has.

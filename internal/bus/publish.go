@@ -12,10 +12,11 @@ import (
 	"sync"
 
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // PublishChange publishes a change on StreamHistory and then on StreamChanges, and returns its sequence on StreamChanges.

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/nats-io/nats.go"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 func TestPublishOutcomes(t *testing.T) {

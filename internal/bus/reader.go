@@ -8,9 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // Reader reads events from streams. It is safe for concurrent use. It does not close the connection.

@@ -6,9 +6,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // A server adds these headers to its answer after those of the message.

@@ -6,11 +6,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // historyShare limits how much of StreamHistory a namespace, or a mount of a secret store, may use while it is more than half full, so that none

@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // historyOf returns how many events of a namespace HISTORY has.

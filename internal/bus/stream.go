@@ -7,8 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 const (

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // verify checks that the streams are declared as required. The error has a line for each wrong field, which wraps errStream, and for each stream that

@@ -23,8 +23,10 @@ type Index struct {
 	by       map[any]map[types.NamespacedName]struct{}      // the names of the ExternalSecrets by their keys
 }
 
-type templateKey events.Source // the key of an ExternalSecret whose template names the source
-type targetKey events.Source   // that of one that writes it
+type (
+	templateKey events.Source // the key of an ExternalSecret whose template names the source
+	targetKey   events.Source // that of one that writes it
+)
 
 // NewIndex returns an empty Index.
 func NewIndex() *Index {

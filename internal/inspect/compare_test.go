@@ -54,55 +54,67 @@ func TestCompareSaysWhoRolled(t *testing.T) {
 		want    string
 	}{
 		{
-			"both, with Reloader's variable", writtenBy("web", reloader, 0, "", db), []string{"up-to-date: " + newer},
+			"both, with Reloader's variable", writtenBy("web", reloader, 0, "", db),
+			[]string{"up-to-date: " + newer},
 			"both  shop  deployment/web  secret/db  up-to-date; " + newer,
 		},
 		{
-			"both, although the reason had another name", writtenBy("web", reloader, 0, "", db), []string{"pods-newer: " + newer},
+			"both, although the reason had another name", writtenBy("web", reloader, 0, "", db),
+			[]string{"pods-newer: " + newer},
 			"both  shop  deployment/web  secret/db  up-to-date; " + newer,
 		},
 		{
-			"both, with Reloader's annotation, although it came later", writtenBy("web", reloader, time.Minute, marksDB, ""), []string{"dry-run"},
+			"both, with Reloader's annotation, although it came later", writtenBy("web", reloader, time.Minute, marksDB, ""),
+			[]string{"dry-run"},
 			"both  shop  deployment/web  secret/db  dry-run; said",
 		},
 		{
-			"both, although a later change was not for the pods", marked, []string{"dry-run", "keys-not-consumed"},
+			"both, although a later change was not for the pods", marked,
+			[]string{"dry-run", "keys-not-consumed"},
 			"both  shop  deployment/web  secret/db  dry-run; said",
 		},
 		{"Keyturn only", deploymentOf("web", nil), []string{"dry-run"}, "keyturn only  shop  deployment/web  secret/db  dry-run; said"},
 		{
-			"Keyturn only, because Reloader rolled before the change", writtenBy("web", reloader, -time.Minute, "", db), []string{"dry-run"},
+			"Keyturn only, because Reloader rolled before the change", writtenBy("web", reloader, -time.Minute, "", db),
+			[]string{"dry-run"},
 			"keyturn only  shop  deployment/web  secret/db  dry-run; said",
 		},
 		{
-			"Keyturn only, because another manager wrote the marks", writtenBy("web", "keyturn", 0, marksDB, ""), []string{"dry-run"},
+			"Keyturn only, because another manager wrote the marks", writtenBy("web", "keyturn", 0, marksDB, ""),
+			[]string{"dry-run"},
 			"keyturn only  shop  deployment/web  secret/db  dry-run; said",
 		},
 		{
-			"Reloader only, with Keyturn's reason", marked, []string{"keys-not-consumed"},
+			"Reloader only, with Keyturn's reason", marked,
+			[]string{"keys-not-consumed"},
 			"reloader only  shop  deployment/web  secret/db  keys-not-consumed; said",
 		},
 		{"Reloader only, without a decision", writtenBy("web", reloader, 0, "", db), nil, "reloader only  shop  deployment/web  secret/db  " + noDecision},
 		{
-			"it is unclear, because Reloader names only the last", writtenBy("web", reloader, 0, marksTLS, ""), []string{"dry-run"},
+			"it is unclear, because Reloader names only the last", writtenBy("web", reloader, 0, marksTLS, ""),
+			[]string{"dry-run"},
 			"reloader only  shop  deployment/web  secret/tls  " + noDecision + "\n" +
 				"unclear  shop  deployment/web  secret/db  dry-run; said; Reloader has rolled it for secret/tls since, and names no other source",
 		},
 		{
-			"it is unclear of a CronJob", &batchv1.CronJob{ObjectMeta: deploymentOf("web", nil).ObjectMeta}, []string{"dry-run"},
+			"it is unclear of a CronJob", &batchv1.CronJob{ObjectMeta: deploymentOf("web", nil).ObjectMeta},
+			[]string{"dry-run"},
 			"unclear  shop  cronjob/web  secret/db  dry-run; said; Reloader starts a Job, and leaves no mark on the CronJob",
 		},
 		{
-			"it is unclear of what Reloader restarts, because it leaves no mark", writtenBy("web", reloader, 0, "", ""), []string{"dry-run"},
+			"it is unclear of what Reloader restarts, because it leaves no mark", writtenBy("web", reloader, 0, "", ""),
+			[]string{"dry-run"},
 			"unclear  shop  deployment/web  secret/db  dry-run; said; Reloader has written it since, and leaves no mark on what it restarts",
 		},
 		{
 			"both, of a Job that Reloader has made anew", &batchv1.Job{ObjectMeta: marked.ObjectMeta, Spec: batchv1.JobSpec{Template: marked.Spec.Template}},
-			[]string{"dry-run"}, "both  shop  job/web  secret/db  dry-run; said",
+			[]string{"dry-run"},
+			"both  shop  job/web  secret/db  dry-run; said",
 		},
 		{
 			"both, with Reloader's variable, and a marker from a time when Reloader had the other strategy", writtenBy("web", reloader, 0, marksApp, db),
-			[]string{"dry-run"}, "both  shop  deployment/web  secret/db  dry-run; said",
+			[]string{"dry-run"},
+			"both  shop  deployment/web  secret/db  dry-run; said",
 		},
 		{"neither", deploymentOf("web", nil), []string{"up-to-date: " + plan.SameContent.Sentence()}, ""},
 		{"neither, of a variable whose source has not changed", writtenBy("web", reloader, 0, "", tls), nil, ""},

@@ -102,8 +102,8 @@ func TestTheSettingsOfTheActuatorAreAskedForThoughNATSIsGiven(t *testing.T) {
 				t.Errorf("--roll-all=%s, want %s", got, tt.rollAll)
 			}
 			a := &annotator{namespace: "shop", plugin: p, cmd: cmd, prepared: true}
-			if _, rolls := a.rolls(t.Context(), &object{kind: "prometheus", group: "monitoring.coreos.com"}); rolls != tt.rolls {
-				t.Errorf("a custom resource may be rolled: %t, want %t", rolls, tt.rolls)
+			if err := a.checkRolled(t.Context(), &object{kind: "prometheus", group: "monitoring.coreos.com"}, ""); (err == nil) != tt.rolls {
+				t.Errorf("a custom resource may be rolled: %v, want %t", err, tt.rolls)
 			}
 		})
 	}

@@ -51,7 +51,9 @@ func TestFingerprintsAreWhatTheyAlwaysWere(t *testing.T) {
 func TestFingerprintsTellContentsApart(t *testing.T) {
 	ring := keyringOf(1)
 	for _, pair := range [][2]content{
-		{{"ab": "c"}, {"a": "bc"}}, {{"a": "xy", "b": "z"}, {"a": "x", "b": "yz"}}, {{"a": "1", "b": "2"}, {"a": "2", "b": "1"}},
+		{{"ab": "c"}, {"a": "bc"}},
+		{{"a": "xy", "b": "z"}, {"a": "x", "b": "yz"}},
+		{{"a": "1", "b": "2"}, {"a": "2", "b": "1"}},
 		{{"a": "1", "b": ""}, {"a": "1"}},
 	} {
 		a, b := ring.fingerprint(testSource, pair[0].data())[0], ring.fingerprint(testSource, pair[1].data())[0]
