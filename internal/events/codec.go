@@ -16,7 +16,8 @@ const (
 )
 
 const (
-	AttributePrefix = "ce-" // begins the key of an attribute in a message header
+	// AttributePrefix begins the key of an attribute in a message header.
+	AttributePrefix = "ce-"
 	contentType     = "content-type"
 	jsonContentType = "application/json"
 )

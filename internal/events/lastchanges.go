@@ -202,5 +202,6 @@ func (c *LastChange) isBefore(other *LastChange) bool {
 // isSame reports whether two events say the same of the same state of an object.
 func (c *LastChange) isSame(other *LastChange) bool {
 	return c.UID == other.UID && c.ResourceVersion == other.ResourceVersion && (c.Verb() == VerbDeleted) == (other.Verb() == VerbDeleted) &&
-		c.keyID == other.keyID && c.All == other.All && c.ChangedAt == other.ChangedAt && c.Ignore == other.Ignore && c.rare().Hold == other.rare().Hold
+		c.keyID == other.keyID && c.All == other.All && c.ChangedAt == other.ChangedAt && c.Ignore == other.Ignore &&
+		c.rare().Hold == other.rare().Hold
 }

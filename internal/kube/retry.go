@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	PatchTimeout = 15 * time.Second // bounds one try of a patch
+	// PatchTimeout bounds one try of a patch.
+	PatchTimeout = 15 * time.Second
 	// MaxDenials is how often a patch is denied before that is told, after 31 seconds of PatchBackoff or DenialBackoff, or a little more.
 	MaxDenials = 6
 )

@@ -128,7 +128,7 @@ func TestATunnelIsClosedWhileItIsOpenedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := <-opened.first
-	first.Close()
+	_ = first.Close()
 	go func() {
 		<-again
 		opened.close()

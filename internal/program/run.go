@@ -61,7 +61,7 @@ func run(ctx context.Context, p program) (err error) {
 		return err
 	}
 	defer func() {
-		if stopErr := r.stack.stop(context.WithoutCancel(ctx)); err == nil {
+		if stopErr := r.stop(context.WithoutCancel(ctx)); err == nil {
 			err = stopErr
 		}
 	}()

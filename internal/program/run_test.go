@@ -240,7 +240,7 @@ func TestTheEndClosesNATSFirstAndTelemetryLast(t *testing.T) {
 	var running *runtime
 	var order []string
 	p := testProgram(t, io.Discard, func(context.Context, *bus.Bus) error {
-		for _, step := range slices.Backward(running.stack.steps) {
+		for _, step := range slices.Backward(running.steps) {
 			order = append(order, step.name)
 		}
 		return nil

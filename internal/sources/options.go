@@ -50,8 +50,8 @@ type Options struct {
 	// StoresAlone reports true.
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
-	// LookAgain is the interval at which the watcher looks for a custom kind that is not installed: by default, one minute. CheckStream is that at which
-	// it checks whether the stream has lost events: by default, 30 seconds.
+	// LookAgain is the interval at which the watcher looks for a custom kind that is not installed: by default, one minute. CheckStream is that at
+	// which it checks whether the stream has lost events: by default, 30 seconds.
 	LookAgain, CheckStream time.Duration
 	Logger                 *slog.Logger
 	Tracer                 trace.Tracer

@@ -110,7 +110,7 @@ func TestTheProgramItselfConnectsWithoutTLS(t *testing.T) {
 	must(t, err)
 	defer connection.Close()
 	lost := connection.StatusChanged(nats.RECONNECTING, nats.CLOSED)
-	must(t, e.storage.reload(e.storage.seen.Load().limit))
+	must(t, e.reload(e.storage.seen.Load().limit))
 	must(t, connection.FlushTimeout(testkit.Patience))
 	select {
 	case status := <-lost:
@@ -139,7 +139,7 @@ func TestARenewedCertificateIsPresentedWithoutARestart(t *testing.T) {
 				}
 				e.ca.Issue(t, e.dir, inDays(days))
 				if days == 50 {
-					must(t, e.storage.reload(e.storage.seen.Load().limit))
+					must(t, e.reload(e.storage.seen.Load().limit))
 				}
 				for _, host := range []string{"127.0.0.1", "localhost"} {
 					if got := e.presented(e.connect(host)); got.Sub(inDays(days)).Abs() > time.Hour {

@@ -39,7 +39,7 @@ func (s *Server) Observe(meter metric.Meter) error {
 	}
 	var err error
 	s.measured, err = meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
-		if now := s.storage.seen.Load(); now != nil {
+		if now := s.seen.Load(); now != nil {
 			observer.ObserveInt64(g.used, now.used)
 			observer.ObserveInt64(g.limit, now.limit)
 			observer.ObserveInt64(g.free, now.free)

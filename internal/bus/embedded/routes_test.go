@@ -71,7 +71,7 @@ func TestOtherServersGetARenewedCertificateWithoutARestart(t *testing.T) {
 	for days := 30; days <= 50; days += 10 {
 		ca.Issue(t, dir, inDays(days))
 		if days == 50 {
-			must(t, s.storage.reload(s.storage.seen.Load().limit))
+			must(t, s.reload(s.storage.seen.Load().limit))
 		}
 		// A connection may have begun before.
 		for timeout, end := time.After(testkit.Patience), (time.Time{}); end.Sub(inDays(days)).Abs() > time.Hour; {

@@ -116,7 +116,7 @@ func (s *storage) raise(ctx context.Context, now look) {
 	if err != nil || limit < now.limit+now.limit/worthwhile || limit <= s.refused {
 		return // what cannot be measured was logged
 	}
-	if err := s.reload(limit); err != nil {
+	if err := s.reload(limit); err != nil { //nolint:contextcheck // a handshake logs by itself
 		s.refused = limit
 		s.logger.ErrorContext(ctx, "nats storage limit not raised, restart the actuator to use the larger volume", "limit", limit, "err", err)
 		return
@@ -128,7 +128,7 @@ func (s *storage) raise(ctx context.Context, now look) {
 func (s *storage) restart(ctx context.Context, now look) {
 	s.logger.WarnContext(ctx, "restarting jetstream", "err", now.fault, "free", now.free)
 	// Unlike turning JetStream off by a reload, a shutdown keeps what the server knows of its cluster on the volume.
-	if err := errors.Join(s.server.ShutdownJetStream(), s.reload(now.limit)); err != nil {
+	if err := errors.Join(s.server.ShutdownJetStream(), s.reload(now.limit)); err != nil { //nolint:contextcheck // as above
 		s.logger.ErrorContext(ctx, "jetstream not restarted", "err", err)
 		return
 	}

@@ -99,7 +99,7 @@ func TestAVolumeThatIsEnlargedIsUsedWithoutARestart(t *testing.T) {
 		t.Error("more is reserved than fits")
 	}
 	v.free.Store(512 * mebibyte)
-	v.storage.tend(t.Context())
+	v.tend(t.Context())
 	if _, err := v.js.UpdateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, MaxBytes: 100 * mebibyte}); err != nil {
 		t.Errorf("after the volume was enlarged: %v; the log is\n%s", err, &v.log)
 	}
@@ -112,7 +112,7 @@ func TestAVolumeThatIsEnlargedIsUsedWithoutARestart(t *testing.T) {
 	// What others write and delete on the volume is not worth a reload.
 	before := strings.Count(v.log.String(), "nats storage limit raised")
 	v.free.Add(mebibyte)
-	v.storage.tend(t.Context())
+	v.tend(t.Context())
 	if strings.Count(v.log.String(), "nats storage limit raised") != before {
 		t.Error("the limit follows every byte")
 	}
@@ -121,8 +121,8 @@ func TestAVolumeThatIsEnlargedIsUsedWithoutARestart(t *testing.T) {
 func TestALimitOfTheConfigurationStays(t *testing.T) {
 	v := startOn(t, testkit.StoreDir(t), 512*mebibyte, "jetstream { max_file: 64MB }")
 	v.free.Store(1024 * mebibyte)
-	v.storage.tend(t.Context())
-	if now, err := v.storage.look(); err != nil || now.limit != 64*mebibyte {
+	v.tend(t.Context())
+	if now, err := v.look(); err != nil || now.limit != 64*mebibyte {
 		t.Errorf("the limit is %d, %v; want that of the file", now.limit, err)
 	}
 }
@@ -146,7 +146,7 @@ func TestAStoreThatIsFullIsNotReady(t *testing.T) {
 	if full == nil {
 		t.Fatal("the store takes more than its volume")
 	}
-	v.storage.tend(t.Context())
+	v.tend(t.Context())
 	if err := v.Ready(); err == nil || !strings.Contains(err.Error(), "no space for messages") {
 		t.Errorf("a full store: %v", err)
 	}
@@ -166,7 +166,7 @@ func TestJetStreamIsRestartedAfterAnIOErrorWhenThereIsSpace(t *testing.T) {
 			// At first it writes to a file that is open.
 			testkit.Eventually(t, "a write fails", func() bool {
 				_ = v.publishWithin(2 * time.Second)
-				now, err := v.storage.look()
+				now, err := v.look()
 				return err == nil && now.fault != nil && strings.Contains(now.fault.Error(), "write error")
 			})
 			return func() {
@@ -182,7 +182,7 @@ func TestJetStreamIsRestartedAfterAnIOErrorWhenThereIsSpace(t *testing.T) {
 			must(t, v.publish())
 			mend := tt.fail(v, dir)
 			v.free.Store(0)
-			v.storage.tend(t.Context())
+			v.tend(t.Context())
 			if err := v.Ready(); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("ready: %v, want %q", err, tt.want)
 			}
@@ -192,7 +192,7 @@ func TestJetStreamIsRestartedAfterAnIOErrorWhenThereIsSpace(t *testing.T) {
 			mend()
 			v.free.Store(64 * mebibyte)
 			for range 2 {
-				v.storage.tend(t.Context())
+				v.tend(t.Context())
 			}
 			if err := v.Ready(); err != nil {
 				t.Errorf("ready: %v; the log is\n%s", err, &v.log)

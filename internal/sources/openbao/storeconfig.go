@@ -112,7 +112,8 @@ func (s *storeConfig) resolve() []error {
 func resolveMounts(field string, paths []string) (problems []error) {
 	for i, path := range paths {
 		if paths[i] = strings.Trim(path, "/"); !isPath(paths[i]) {
-			problems = append(problems, fmt.Errorf("poll.%s[%d]: %q is not the path of a mount, want one such as secret or team-a/secret", field, i, path))
+			err := fmt.Errorf("poll.%s[%d]: %q is not the path of a mount, want one such as secret or team-a/secret", field, i, path)
+			problems = append(problems, err)
 		}
 	}
 	return problems
