@@ -31,8 +31,7 @@ const (
 	denied        reason = events.ReasonPatchDenied
 )
 
-// The reasons of Kubernetes Events about ExternalSecrets.
-const eventNotSynced, eventSyncFailed = "NotSynced", "SyncFailed"
+const eventNotSynced, eventSyncFailed = "NotSynced", "SyncFailed" // the reasons of Kubernetes Events about ExternalSecrets
 
 // verdict defines how a reason is reported. If event is empty, there is no Kubernetes Event. In the sentence, % stands for what has changed.
 type verdict struct {
@@ -41,16 +40,15 @@ type verdict struct {
 }
 
 var verdicts = map[reason]verdict{
-	done:          {events.VerbCompleted, "", "the ExternalSecret was synced"},
-	noChange:      {events.VerbSkipped, "", "the ExternalSecret was synced, and what it writes did not change"},
-	dryRun:        {events.VerbSkipped, "", "the ExternalSecret would be synced, but the actuator runs with --dry-run"},
-	neverTried:    {events.VerbSkipped, "", "External Secrets Operator has not tried to sync the ExternalSecret yet, and reads % when it does"},
-	sourceDeleted: {events.VerbSkipped, "", "% was deleted and cannot be read"},
-	gone:          {events.VerbSkipped, "", "the ExternalSecret was deleted"},
-	refused:       {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator cannot sync it"},
-	timedOut:      {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator did not sync it in time"},
-	denied:        {events.VerbFailed, eventSyncFailed, "% changed, but the API server denies the force-sync annotation"},
-
+	done:                               {events.VerbCompleted, "", "the ExternalSecret was synced"},
+	noChange:                           {events.VerbSkipped, "", "the ExternalSecret was synced, and what it writes did not change"},
+	dryRun:                             {events.VerbSkipped, "", "the ExternalSecret would be synced, but the actuator runs with --dry-run"},
+	neverTried:                         {events.VerbSkipped, "", "External Secrets Operator has not tried to sync the ExternalSecret yet, and reads % when it does"},
+	sourceDeleted:                      {events.VerbSkipped, "", "% was deleted and cannot be read"},
+	gone:                               {events.VerbSkipped, "", "the ExternalSecret was deleted"},
+	refused:                            {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator cannot sync it"},
+	timedOut:                           {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator did not sync it in time"},
+	denied:                             {events.VerbFailed, eventSyncFailed, "% changed, but the API server denies the force-sync annotation"},
 	reason(externalsecret.CreatedOnce): {events.VerbSkipped, eventNotSynced, "% changed, but refreshPolicy CreatedOnce prevents another sync"},
 	reason(externalsecret.NoInterval):  {events.VerbSkipped, eventNotSynced, "% changed, but refreshInterval 0 prevents another sync"},
 	reason(externalsecret.Generates):   {events.VerbSkipped, eventNotSynced, "% changed, but a sync would also generate a new value"},

@@ -2,7 +2,6 @@
 //
 // An event asks for a sync of each ExternalSecret that reads the secret in the store, or whose template names the Secret or ConfigMap. A sync patches
 // the force-sync annotation, waits until the operator has synced, and then until what the ExternalSecret writes has changed, or else is repeated.
-//
 // The annotation is derived from the event alone, so an actuator that takes over recognizes an earlier request.
 // A Syncer runs on the goroutine of its host, which has the only timer: see Syncer.Next. Other goroutines only write to the Index.
 package forcesync
@@ -27,12 +26,11 @@ type Options struct {
 	Cluster  string
 	DryRun   bool // reports the syncs, and patches nothing
 	MaxSyncs int  // how many ExternalSecrets may be patched and not synced yet
-	// Alone means that ExternalSecrets of only one namespace are watched, which then gets all of MaxSyncs. Another gets half of what others leave.
-	Alone  bool
-	Client dynamic.Interface
-	Log    *slog.Logger
-	Tracer trace.Tracer
-	Now    func() time.Time
+	Alone    bool // one namespace is watched, which then gets all of MaxSyncs; one of several gets half of what others leave
+	Client   dynamic.Interface
+	Log      *slog.Logger
+	Tracer   trace.Tracer
+	Now      func() time.Time
 }
 
 // Host is the program that runs a Syncer.
