@@ -156,23 +156,3 @@ func TestTheNamesAreThoseOfTheExporter(t *testing.T) {
 		t.Errorf("(-definition +exporter):\n%s", diff)
 	}
 }
-
-func TestReferenceIsATable(t *testing.T) {
-	var doc bytes.Buffer
-	if err := writeReference(&doc, "Title", "Text.", new(example).instruments()[:2]); err != nil {
-		t.Fatal(err)
-	}
-	const want = `
-## Title
-
-Text.
-
-| OpenTelemetry | Prometheus | Type | Unit | Labels | Meaning |
-| --- | --- | --- | --- | --- | --- |
-| ` + "`a.things` | `a_things_total` | counter | {thing} | `error_type`" + ` | Things. |
-| ` + "`a.total.by.namespace` | `a_total_by_namespace`" + ` | gauge |  |  | More things. |
-`
-	if diff := cmp.Diff(want, doc.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}

@@ -21,16 +21,3 @@ func TestAwaitRepeatsARequestThatHasNoAnswer(t *testing.T) {
 		}
 	})
 }
-
-func TestReceiveSaysWhatItWaitedForInVain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began, r := time.Now(), &recorder{TB: t}
-		Receive(r, "an answer", make(chan int), func() string { return "nobody was asked" })
-		if want := "timed out after 1m0s, still waiting for: an answer"; r.fatal != want {
-			t.Errorf("got %q, want %q", r.fatal, want)
-		}
-		if took := time.Since(began); took != Patience {
-			t.Errorf("it waits for %s, want %s", took, Patience)
-		}
-	})
-}
