@@ -149,7 +149,7 @@ func (a *Actuator) reportConfinement(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 	case err == nil:
-		a.log.WarnContext(ctx, "no admission policy confines this account; it may change everything of a workload",
+		a.log.WarnContext(ctx, "no admission policy confines this account; it may change any field of a workload",
 			"want", "deploy/admission, on Kubernetes 1.30 or newer")
 	case kube.IsDenied(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy"):
 		a.log.InfoContext(ctx, "an admission policy confines this account to what Keyturn writes")

@@ -32,9 +32,9 @@ type Bus struct {
 // answerTimeout bounds the wait for a stream's answer. A server that is lost with the message never answers, but the next one will.
 const answerTimeout = 3 * time.Second
 
-// Open verifies the streams and returns the bus of a cluster. It waits up to 5 seconds for streams that do not exist yet, and up to a
-// minute for an answer: servers that form a cluster do not answer until most of them run.
-// If streams are missing or declared with wrong fields, the error lists all of them, one per line. A nil logger discards.
+// Open verifies the streams of a cluster and returns its bus. It waits up to 5 seconds for missing streams, and up to a minute for the servers to
+// respond: clustered servers do not respond until a majority of them runs. If streams are missing or declared with wrong fields, the error lists all
+// of them, one per line. If logger is nil, its output is discarded.
 func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logger) (*Bus, error) {
 	if err := events.ValidateCluster(cluster); err != nil {
 		return nil, fmt.Errorf("cluster %w", err)

@@ -129,7 +129,7 @@ func ensureConsumer(ctx context.Context, stream jetstream.Stream, want jetstream
 	field, found, required := wrong[0].field, wrong[0].found, wrong[0].required
 	consumer, err = stream.UpdateConsumer(ctx, want)
 	if err == nil {
-		logger.WarnContext(ctx, "consumer was not as required, and is now", "durable", want.Durable, "stream", name, "field", field,
+		logger.WarnContext(ctx, "corrected a consumer that differed from its declaration", "durable", want.Durable, "stream", name, "field", field,
 			"found", found, "required", required)
 		return consumer, nil
 	}

@@ -68,7 +68,7 @@ func (f *Follower) Run(ctx context.Context) {
 			continue
 		}
 		delay := delays.Step()
-		f.bus.logger.WarnContext(ctx, "reading the last change of every source again", "err", err, "retry_in", delay)
+		f.bus.logger.WarnContext(ctx, "cannot read the last change of every source, retrying", "err", err, "retry_in", delay)
 		select {
 		case <-ctx.Done():
 		case <-reconnected:

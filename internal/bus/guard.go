@@ -83,7 +83,7 @@ func (g *StreamGuard) keep(ctx context.Context, want jetstream.StreamConfig) err
 		about := []any{"stream", want.Name, "field", d.field, "found", d.found, "required", d.required}
 		switch {
 		case !left[d.field]:
-			g.logger.WarnContext(ctx, "stream was not as required, and is now", about...)
+			g.logger.WarnContext(ctx, "corrected a stream that differed from its declaration", about...)
 		case g.told.Due(want.Name+d.field, g.now()):
 			g.logger.ErrorContext(ctx, "stream is not as required, and cannot be repaired", append(about, "remedy", remedy)...)
 		}

@@ -56,7 +56,7 @@ func TestAStreamThatSomebodyChangesIsRepaired(t *testing.T) {
 			if left := streamDifferences(stream.CachedInfo().Config, want); len(left) > 0 {
 				t.Errorf("it is not repaired: %v", left)
 			}
-			if got := log.String(); !strings.Contains(got, `"stream was not as required, and is now" stream=HISTORY field=`+tt.field) {
+			if got := log.String(); !strings.Contains(got, `"corrected a stream that differed from its declaration" stream=HISTORY field=`+tt.field) {
 				t.Errorf("the log does not name the field:\n%s", got)
 			}
 		})

@@ -133,7 +133,7 @@ func (c *Caller) call(ctx context.Context, change events.Change, deliveries int)
 	case deliveries >= c.tries:
 		c.metrics.count(ctx, callName, typeWebhook, resultGivenUp, 1)
 		c.reject(ctx, events.ReasonWebhookFailed)
-		log.ErrorContext(ctx, "webhook given up; dead-lettering its event", "err", err)
+		log.ErrorContext(ctx, "giving up on the webhook, dead-lettering its event", "err", err)
 		return &events.RejectError{Reason: events.ReasonWebhookFailed, Err: err}
 	}
 	c.metrics.count(ctx, callName, typeWebhook, resultRetried, 1)

@@ -217,7 +217,7 @@ func (l *loop) publishLeft(ctx context.Context) {
 					break
 				}
 				delay := backoff.Step()
-				l.log.WarnContext(ctx, "report of a resource that is gone not published", "retry_in", delay, "err", err)
+				l.log.WarnContext(ctx, "cannot publish the report of a deleted resource", "retry_in", delay, "err", err)
 				if !kube.Sleep(ctx, delay) {
 					return
 				}

@@ -50,7 +50,7 @@ func (t *target) isLike(other *target) bool {
 		slices.Equal(t.owned, other.owned) && slices.Equal(t.shared, other.shared)
 }
 
-// workload names the resource in events.
+// workload returns how events identify the resource.
 func (t *target) workload() events.Workload {
 	return events.Workload{
 		Kind: t.kind.name, Namespace: t.namespace, Name: t.name, UID: t.uid,

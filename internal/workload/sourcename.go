@@ -47,7 +47,7 @@ func isIn(store string, source events.Source) bool {
 	return source.Kind == events.KindOpenBao && name == store
 }
 
-// SourceNamed returns the source, as it is in the index, that a name in a workload of a namespace refers to.
+// SourceNamed returns the key in the index of the source that a workload in the given namespace refers to by name.
 func SourceNamed(kind events.Kind, namespace, name string) events.Source {
 	if kind == events.KindOpenBao {
 		namespace = ""

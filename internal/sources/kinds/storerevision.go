@@ -51,8 +51,8 @@ func timePart(at time.Time) string {
 	return "/" + strconv.FormatInt(at.UnixNano(), 10)
 }
 
-// storeContent returns the data to fingerprint for a secret in a store: its version and when that was written, because versions start at one again
-// if a secret is created again. The watcher never sees the content itself.
+// storeContent returns the data to fingerprint for a secret in a store: its version and the time at which that was
+// written. The version alone is not enough: it starts at one again when a secret is recreated. The watcher never sees the content itself.
 func storeContent(change events.Change) map[string][]byte {
 	content := change.Store.Revision
 	if change.Store.Version > 0 {
