@@ -19,7 +19,7 @@
 //	admission   what a roll has to wait for: a pace, Reloader (reloader.go), files (inplace.go), slots, others of the namespace
 //	orders      takes the snapshots from which internal/plan decides who of a namespace waits for whom
 //	patcher     sends the patch of a task
-//	rollouts    follows a rollout to its end; resume.go and earlier.go continue with those of an earlier leader
+//	rollouts    follows a rollout to its end; resume.go and resumeoutcomes.go continue with those of an earlier leader
 //	notes       writes on workloads, without rolling them, what the next leader must find there (records.go, reverts.go)
 //	outbox      publishes outcomes; kubeevents.go writes them as Kubernetes Events
 //	forcesync   syncs the ExternalSecrets that read a changed secret in a store
