@@ -59,7 +59,7 @@ func New(options Options) (*Actuator, error) {
 		Clients: options.clients(), Kinds: kinds, Reading: reading, Namespaces: options.Namespaces, IgnoreNamespaces: options.IgnoreNamespaces,
 		// With a stream of its own, an actuator has only the permissions of Reloader.
 		ReadNamespaces: !options.PrivateStream, Reloader: options.Reloader,
-		Changed: a.dirty.add, Relinked: a.dirty.relink, Returned: a.comeBack, Log: a.log, Now: options.Now,
+		Changed: a.dirty.add, Relinked: a.dirty.relink, Met: a.meet, Log: a.log, Now: options.Now,
 	})
 	if options.ForceSync {
 		a.syncWatch = &forcesync.Watch{
@@ -77,10 +77,9 @@ func New(options Options) (*Actuator, error) {
 	return a, nil
 }
 
-// comeBack is called with a workload whose kind is served again. Nobody may have known it until then.
-func (a *Actuator) comeBack(w *workload.Workload) {
-	a.state.met.Store(w.Key(), plan.Base{Version: w.Version})
-	a.dirty.relink(w.Key())
+// meet is called with a workload of a kind that was not served until now, so that what came before its last write is no news to it.
+func (a *Actuator) meet(w *workload.Workload) {
+	a.state.met.Store(w.Key(), plan.Base{Version: w.Version, MetAt: a.options.Now()})
 }
 
 // Ready returns nil once the actuator knows the workloads, so that it acts or can take over immediately. Otherwise the error says what is missing.

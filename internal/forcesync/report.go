@@ -16,8 +16,7 @@ import (
 // Kind is the kind of an ExternalSecret in outcomes and spans, among the kinds of workloads. Spans also have those of ClusterExternalSecrets.
 const Kind, clusterKind = "externalsecret", "clusterexternalsecret"
 
-// reason is how a sync ended. Each externalsecret.Obstacle is one, too.
-type reason string
+type reason string // how a sync ended; each externalsecret.Obstacle is one, too
 
 const (
 	done          reason = "synced"
@@ -40,15 +39,16 @@ type verdict struct {
 }
 
 var verdicts = map[reason]verdict{
-	done:                               {events.VerbCompleted, "", "the ExternalSecret was synced"},
-	noChange:                           {events.VerbSkipped, "", "the ExternalSecret was synced, and what it writes did not change"},
-	dryRun:                             {events.VerbSkipped, "", "the ExternalSecret would be synced, but the actuator runs with --dry-run"},
-	neverTried:                         {events.VerbSkipped, "", "External Secrets Operator has not tried to sync the ExternalSecret yet, and reads % when it does"},
-	sourceDeleted:                      {events.VerbSkipped, "", "% was deleted and cannot be read"},
-	gone:                               {events.VerbSkipped, "", "the ExternalSecret was deleted"},
-	refused:                            {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator cannot sync it"},
-	timedOut:                           {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator did not sync it in time"},
-	denied:                             {events.VerbFailed, eventSyncFailed, "% changed, but the API server denies the force-sync annotation"},
+	done:          {events.VerbCompleted, "", "the ExternalSecret was synced"},
+	noChange:      {events.VerbSkipped, "", "the ExternalSecret was synced, and what it writes did not change"},
+	dryRun:        {events.VerbSkipped, "", "the ExternalSecret would be synced, but the actuator runs with --dry-run"},
+	neverTried:    {events.VerbSkipped, "", "External Secrets Operator has not tried to sync the ExternalSecret yet, and reads % when it does"},
+	sourceDeleted: {events.VerbSkipped, "", "% was deleted and cannot be read"},
+	gone:          {events.VerbSkipped, "", "the ExternalSecret was deleted"},
+	refused:       {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator cannot sync it"},
+	timedOut:      {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator did not sync it in time"},
+	denied:        {events.VerbFailed, eventSyncFailed, "% changed, but the API server denies the force-sync annotation"},
+
 	reason(externalsecret.CreatedOnce): {events.VerbSkipped, eventNotSynced, "% changed, but refreshPolicy CreatedOnce prevents another sync"},
 	reason(externalsecret.NoInterval):  {events.VerbSkipped, eventNotSynced, "% changed, but refreshInterval 0 prevents another sync"},
 	reason(externalsecret.Generates):   {events.VerbSkipped, eventNotSynced, "% changed, but a sync would also generate a new value"},

@@ -65,7 +65,7 @@ func unlinked(workload.Key) {}
 
 // indexWith returns an index without workloads, which calls the functions.
 func indexWith(reading workload.Reading, changed, relinked func(workload.Key)) *Index {
-	return newIndex(Options{Reading: reading, Changed: changed, Relinked: relinked, Returned: func(*workload.Workload) {}})
+	return newIndex(Options{Reading: reading, Changed: changed, Relinked: relinked, Met: func(*workload.Workload) {}})
 }
 
 // indexOf returns an index that knows the workloads.

@@ -89,7 +89,7 @@ func TestARecordThatSomeoneRemovesIsKnownForAsLongAsTheWorkload(t *testing.T) {
 	x.Written(runnerOf(t, "13", "web", "Paused"))
 	want("when a Rollout runs the pods", "5")
 	x.Unserve(Place{Kind: "deployment"}, "13", written)
-	x.Serve(Place{Kind: "deployment"}, "13")
+	x.Serve(Place{Kind: "deployment"}, "13", false)
 	want("when its kind is served again", "5")
 	x.Forget(workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}, "w", "14")
 	x.Listed(read("15", false), "14")

@@ -29,10 +29,10 @@ type Options struct {
 	Changed func(workload.Key)
 	// Relinked is called after a workload may have come to want other sources. It must not block.
 	Relinked func(workload.Key)
-	// Returned is called with each workload of a kind that is served again. It must not block.
-	Returned func(*workload.Workload)
-	Log      *slog.Logger
-	Now      func() time.Time
+	// Met is called with each workload of a kind that was not served until now. It must not block.
+	Met func(*workload.Workload)
+	Log *slog.Logger
+	Now func() time.Time
 }
 
 // Inventory keeps what is known of the workloads equal to the API server. Make one with New.

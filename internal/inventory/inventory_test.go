@@ -23,7 +23,7 @@ func TestAnInventoryIsReadyWhenEverythingIsListed(t *testing.T) {
 			i := New(Options{
 				Clients: workload.Clients{Typed: fake.NewClientset(webDeployment("10", rollOn("auto")), namespace)},
 				Kinds:   workload.Kinds{deployments}, ReadNamespaces: reads,
-				Changed: func(key workload.Key) { changed <- key }, Relinked: unlinked, Returned: func(*workload.Workload) {},
+				Changed: func(key workload.Key) { changed <- key }, Relinked: unlinked, Met: func(*workload.Workload) {},
 				Log: slog.New(slog.DiscardHandler), Now: time.Now,
 			})
 			i.Lists.Expect("something else")

@@ -86,6 +86,6 @@ func TestWhatRunsThePodsOfADeploymentIsKnownWhileItsKindIsServed(t *testing.T) {
 	want("at first", false)
 	x.Unserve(rollouts, "25", written)
 	want("while the kind of its Rollout is not served", true)
-	x.Serve(rollouts, "30")
+	x.Serve(rollouts, "30", false)
 	want("when it is served again", false)
 }

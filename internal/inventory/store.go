@@ -53,8 +53,9 @@ func (s *kindStore) Drop(_ context.Context, w *workload.Workload) {
 
 // Replace implements kube.Sink.
 func (s *kindStore) Replace(_ context.Context, workloads []*workload.Workload, version string) {
+	isFirst := s.seen == ""
 	s.replaceAll(workloads, version)
-	s.Serve(s.place(), version)
+	s.Serve(s.place(), version, isFirst)
 	s.synced()
 }
 
@@ -111,8 +112,8 @@ func (x *Index) Unserve(place Place, since string, now time.Time) {
 	x.mark(place, false, since)
 }
 
-// Serve records that all workloads of a kind are known. Since is how far the kind was seen.
-func (x *Index) Serve(place Place, since string) {
+// Serve records that all workloads of a kind are known. Since is how far the kind was seen, and isFirst whether it was never seen before.
+func (x *Index) Serve(place Place, since string, isFirst bool) {
 	x.mu.Lock()
 	_, was := x.unserved[place]
 	delete(x.unserved, place)
@@ -122,7 +123,10 @@ func (x *Index) Serve(place Place, since string) {
 	}
 	x.mark(place, true, since)
 	for _, w := range x.at(place) {
-		x.options.Returned(w)
+		if isFirst {
+			x.options.Met(w)
+		}
+		x.options.Relinked(w.Key())
 	}
 }
 

@@ -14,8 +14,12 @@ func TestDecideRollsForADeletionThatIsNews(t *testing.T) {
 	alive := Memory{Base: &Base{Version: "100"}, GapFrom: written.Add(time.Hour)}
 	gone := Memory{Base: &Base{Version: "100", Deleted: true}, GapFrom: written.Add(time.Hour)}
 	goneInTheGap := Memory{Base: gone.Base, GapFrom: written.Add(-time.Hour)}
+	metBefore := Memory{Base: &Base{Version: "500", MetAt: written.Add(-time.Hour)}}
+	metAfter := Memory{Base: &Base{Version: "500", MetAt: written.Add(time.Hour)}}
 	has := recordOf("b", "100", "uid")
 	testDecide(t, []decideTest{
+		{name: "it went after the workload was met", ref: optionalDB, state: has, change: isDeleted, memory: metBefore, policy: onDelete, want: Deleted, unnoted: true},
+		{name: "it went before the workload was met", ref: optionalDB, state: has, change: isDeleted, memory: metAfter, policy: onDelete, want: SourceDeleted},
 		{name: "the leader has seen it go", ref: optionalDB, state: has, change: isDeleted, memory: alive, policy: onDelete, want: Deleted, unnoted: true},
 		{
 			name: "it was gone when the leader began to read, as after --roll-on-delete was set", ref: optionalDB, state: has, change: isDeleted,

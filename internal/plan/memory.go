@@ -26,12 +26,14 @@ type Memory struct {
 	Owed bool
 }
 
-// Base is the last event of a source in the first complete reading of the stream.
+// Base is the last event of a source in the first complete reading of the stream, or the last write of a workload that was only met after it.
 type Base struct {
 	// Version is its resourceVersion. It is empty if the source had no event.
 	Version string
 	// Deleted says that it was a deletion, which has the resourceVersion of the event before it.
 	Deleted bool
+	// MetAt is when the workload was met, if Version is that of the workload.
+	MetAt time.Time
 }
 
 // isFresh reports whether no pods have started since the first change that is not decided yet.
@@ -60,7 +62,8 @@ func (q *question) isNews(version string) bool {
 	if link, linked := q.w.Link(q.now.Source); linked {
 		return q.isAfter(link, version)
 	}
-	isGone := q.now.Verb == events.VerbDeleted && !base.Deleted && version == base.Version
+	isGone := q.now.Verb == events.VerbDeleted && !base.Deleted &&
+		(version == base.Version || !base.MetAt.IsZero() && q.now.Time.After(base.MetAt))
 	if base.Version != "" && (isGone || events.Newer(version, base.Version)) {
 		return true
 	}
