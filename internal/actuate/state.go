@@ -22,7 +22,7 @@ type state struct {
 	base map[events.Source]plan.Base
 	// gapFrom is plan.Memory.GapFrom. It is set before this actuator leads.
 	gapFrom time.Time
-	met     sync.Map // has a plan.Base of each workload whose kind is served again: the workload then
+	met     sync.Map // has a plan.Base of each workload of a kind that was not served at first: its version when it was met
 	// complete is closed when the stream has been read for the first time.
 	complete chan struct{}
 	// unreadable has something when an event came that cannot be read.
@@ -79,7 +79,7 @@ func (s *state) baseOf(key workload.Key, source events.Source) *plan.Base {
 		return nil
 	}
 	base := s.base[source]
-	if met, returned := s.met.Load(key); returned && source.Kind != events.KindOpenBao {
+	if met, isMet := s.met.Load(key); isMet && source.Kind != events.KindOpenBao {
 		base, _ = met.(plan.Base)
 	}
 	return &base

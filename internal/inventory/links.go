@@ -24,9 +24,11 @@ func (l links[By]) add(by By, key workload.Key) {
 	switch {
 	case of.many != nil:
 		of.many[key] = struct{}{}
-	case !slices.Contains(of.few, key) && len(of.few) < maxFew:
+	case slices.Contains(of.few, key):
+		return
+	case len(of.few) < maxFew:
 		of.few = append(of.few, key)
-	case !slices.Contains(of.few, key):
+	default:
 		of.many = map[workload.Key]struct{}{key: {}}
 		for _, key := range of.few {
 			of.many[key] = struct{}{}

@@ -36,7 +36,7 @@ const (
 type Namespaces struct {
 	client kubernetes.Interface
 	log    *slog.Logger
-	// lists is told when it is known what the namespaces of a scope say, or that it cannot be.
+	// lists records the scopes whose namespaces are read, or cannot be.
 	lists *kube.FirstLists
 	// index reviews the workloads of a namespace that says something else.
 	index *Index

@@ -61,7 +61,7 @@ func (x *Index) settleOwned(key workload.Key, since string) {
 // joinAnew updates a workload with the state of those that run its pods, or with its own if none does any more.
 func (x *Index) joinAnew(key workload.Key, since string) {
 	x.update(key, false, func(w *workload.Workload) (*workload.Workload, string) {
-		if w == nil || len(x.runners.of(key)) == 0 && !w.IsRun() {
+		if _, hasRunner := x.runners[key]; w == nil || !hasRunner && !w.IsRun() {
 			return nil, ""
 		}
 		return w, since

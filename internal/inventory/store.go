@@ -18,7 +18,7 @@ type kindStore struct {
 	*Index
 	kind      workload.Kind
 	namespace string // empty: all
-	// lists is told about each list. If it is nil, nothing waits for them.
+	// lists records each list. If it is nil, nothing waits for them.
 	lists *kube.FirstLists
 	// seen is the newest resourceVersion up to which everything was shown. It is empty if nothing was listed yet.
 	seen string
