@@ -14,8 +14,8 @@ IMAGE_DIR ?= bin/image
 FUZZTIME ?= 30s
 # Tests that compare a file of the repository with the code, or with the version in deploy/chart/Chart.yaml, and write it with -update.
 GENERATED := TestReference|TestStreamManifests|TestGolden
-GENERATED_PACKAGES := ./internal/bus ./internal/events ./internal/inspect ./internal/plugin ./internal/workload ./cmd/watcher ./cmd/actuator ./cmd/projector ./cmd/reloader \
-	./cmd/kubectl-keyturn ./tests/monitoring ./tests/docs ./tests/chart
+GENERATED_PACKAGES := ./internal/bus ./internal/events ./internal/inspect ./internal/plugin ./internal/workload ./cmd/watcher ./cmd/actuator ./cmd/keyturn \
+	./tests/monitoring ./tests/docs ./tests/chart
 
 # The tools of `make test` are built once per version of the tool and of Go, in the user's cache.
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keyturn/tools
@@ -23,28 +23,29 @@ version = $(shell sed -n 's|^require $1 ||p' tests/tools/$2/go.mod)
 tool = $(TOOLS)/$2-$(call version,$1,$2)-$(shell go env GOVERSION)/$2
 LINT := $(call tool,github.com/golangci/golangci-lint/v2,golangci-lint)
 GOTESTSUM := $(call tool,gotest.tools/gotestsum,gotestsum)
+GOVULNCHECK := $(call tool,golang.org/x/vuln,govulncheck)
 GO_TEST = @GOTESTSUM='$(GOTESTSUM)' .ci/gotest $@
 
 say = @printf '\n==> %s %s\n' "$$(date +%T)"
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-secrets demo-trace test test-all test-nightly vet unit unit-race core servers e2e e2e-race e2e-nightly e2e-oldest slowest yardstick soak-short \
-	bench bench-nightly scale soak fuzz lint fmt generate generate-check build image release publish clean
+	bench bench-nightly scale soak fuzz lint vulncheck fmt generate generate-check build image release publish clean
 
 #? help: list the targets
 help:
 	@sed -n 's/^#? \([a-z0-9-]*\): /  make \1\t/p' Makefile | expand -t 26
 
 DEMO_SERVERS := etcd kube-apiserver kube-controller-manager simulated-node
-demo-secrets: DEMO_SERVERS += $(if $(BAO_BIN),,vault) external-secrets cert-manager ./cmd/kubectl-keyturn
+demo-secrets: DEMO_SERVERS += $(if $(BAO_BIN),,vault) external-secrets cert-manager
 demo-trace: DEMO_SERVERS += jaeger
 
 #? demo: show rollouts on a local control plane
 #? demo-secrets: show a rotation in Vault, or the OpenBao that BAO_BIN names, reach the pods
 #? demo-trace: show the trace of a change in Jaeger, which stays up until you press Enter
 demo demo-secrets demo-trace:
-	$(say) '$@: building what is not in the cache yet; docs/concepts.md is worth reading meanwhile'
-	@go run ./tests/testbed/cmd/build $(DEMO_SERVERS) ./cmd/actuator ./cmd/watcher
+	$(say) '$@: building what is not in the cache yet; docs/explanation/concepts.md is worth reading meanwhile'
+	@go run ./tests/testbed/cmd/build $(DEMO_SERVERS) ./cmd/actuator ./cmd/watcher ./cmd/keyturn
 	$(say) '$@: starting a control plane and both programs on this machine'
 	@go run ./tools/demo $(patsubst demo%,%,$@)
 
@@ -59,9 +60,9 @@ test:
 test-all:
 	@$(TIER) test-all lint servers unit-race e2e
 
-#? test-nightly: all of e2e with the race detector and with peers, packaging, floods, the oldest versions and a short soak
+#? test-nightly: all of e2e with the race detector and with peers, packaging, floods, the oldest versions, a short soak, and known vulnerabilities
 test-nightly:
-	@$(TIER) test-nightly e2e-race e2e-nightly e2e-oldest soak-short
+	@$(TIER) test-nightly e2e-race e2e-nightly e2e-oldest soak-short vulncheck
 
 #? vet: check the code with go vet and gofmt
 vet:
@@ -93,7 +94,7 @@ CORE := ^($(subst $() $(),|,$(strip $(shell sed '/^\#/d' tests/core.txt))))$$
 #? core: run the tests of tests/core.txt on a control plane
 core: $(GOTESTSUM)
 	$(say) 'core: testing on a control plane'
-	@go run ./tests/testbed/cmd/build $(DEMO_SERVERS) ./cmd/actuator ./cmd/watcher ./cmd/projector
+	@go run ./tests/testbed/cmd/build $(DEMO_SERVERS) ./cmd/actuator ./cmd/watcher ./cmd/keyturn
 	$(GO_TEST) ./tests $(ON_SERVERS) -short -run '$(or $(RUN),$(CORE))'
 
 # The last five are needed for their custom resource definitions only.
@@ -156,7 +157,7 @@ bench-nightly:
 	$(say) 'bench-nightly: measuring everything, also a large cluster, with pods and in the mode of Reloader'
 	@go run ./tools/bench -strict -reloader -large -fan-out 5000 $(BENCH_FLAGS)
 
-#? scale: measure a three-server NATS under the events of 50, 100 and 200 clusters (SCALE_FLAGS="-write docs/scale.md")
+#? scale: measure a three-server NATS under the events of 50, 100 and 200 clusters (SCALE_FLAGS="-write docs/measured/scale.md")
 scale:
 	$(say) 'scale: measuring a three-server NATS under the events of many clusters'
 	@go run ./tools/scale $(SCALE_FLAGS)
@@ -180,6 +181,11 @@ lint: $(LINT)
 	$(say) 'lint: checking the code against .golangci.yml'
 	@$(LINT) run --allow-parallel-runners
 
+#? vulncheck: look for known vulnerabilities in what the programs call, if their database can be reached
+vulncheck: $(GOVULNCHECK)
+	$(say) 'vulncheck: looking for known vulnerabilities in what the programs call'
+	@GOVULNCHECK='$(GOVULNCHECK)' .ci/vulncheck
+
 #? fmt: format the code
 fmt: $(LINT)
 	@$(LINT) fmt
@@ -187,7 +193,8 @@ fmt: $(LINT)
 $(LINT): PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(LINT): LDFLAGS := -X main.version=$(call version,github.com/golangci/golangci-lint/v2,golangci-lint)
 $(GOTESTSUM): PACKAGE := gotest.tools/gotestsum
-$(LINT) $(GOTESTSUM):
+$(GOVULNCHECK): PACKAGE := golang.org/x/vuln/cmd/govulncheck
+$(LINT) $(GOTESTSUM) $(GOVULNCHECK):
 	$(say) 'building $(@F) in the cache, once; golangci-lint takes some minutes'
 	@mkdir -p $(@D)
 	@cd tests/tools/$(@F) && CGO_ENABLED=0 go build -ldflags='-s -w $(LDFLAGS)' -o $@.$$$$ $(PACKAGE) && mv $@.$$$$ $@
@@ -215,13 +222,14 @@ GO_SETTINGS := $(foreach setting,$(MODULES),$(setting)="$$(go env $(setting))") 
 
 BUILD := $(GO_SETTINGS) CGO_ENABLED=0 go build -trimpath -buildvcs=auto -tags $(TAGS) -ldflags='-s -w -X main.version=$(VERSION)'
 
-# What the image has. The plugin of kubectl is for people's machines.
-PROGRAMS := ./cmd/actuator ./cmd/projector ./cmd/reloader ./cmd/watcher
+# What the image has.
+PROGRAMS := ./cmd/actuator ./cmd/keyturn ./cmd/watcher
 
-#? build: build static binaries of the programs and of the plugin of kubectl in bin/
+#? build: build static binaries in bin/: keyturn, also as kubectl-keyturn, watcher and actuator
 build:
-	$(say) 'build: bin/watcher, bin/actuator, bin/projector, bin/reloader and bin/kubectl-keyturn, $(VERSION)'
+	$(say) 'build: bin/keyturn, also as the plugin bin/kubectl-keyturn, bin/watcher and bin/actuator, $(VERSION)'
 	@$(BUILD) -o bin/ ./cmd/...
+	@ln -sf keyturn bin/kubectl-keyturn && ln -sf keyturn bin/kubectl_complete-keyturn
 
 #? image: build the container image for amd64 and arm64 as an OCI archive, without a daemon (IMAGE, IMAGE_DIR)
 image:
@@ -248,7 +256,7 @@ release:
 	@$(MAKE) -C '$(SOURCE)' image VERSION='$(VERSION)' IMAGE='$(REGISTRY)/keyturn:$(VERSION)' IMAGE_DIR='$(CURDIR)/bin/release'
 	$(say) 'release: the plugin for $(words $(PLATFORMS)) platforms'
 	@cd '$(SOURCE)' && for platform in $(PLATFORMS); do \
-		GOOS=$${platform%_*} GOARCH=$${platform#*_} $(BUILD) -o '$(CURDIR)'/bin/release/plugin/$$platform/ ./cmd/kubectl-keyturn || exit 1; done
+		GOOS=$${platform%_*} GOARCH=$${platform#*_} $(BUILD) -o '$(CURDIR)'/bin/release/plugin/$$platform/ ./cmd/keyturn || exit 1; done
 	$(say) 'release: dist/, $(VERSION)'
 	@rm -rf dist && $(RELEASE) $(RELEASE_OF) -root '$(SOURCE)' -image '$(CURDIR)/bin/release/keyturn.tar' \
 		-plugin '$(CURDIR)/bin/release/plugin' $(SIGNED)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -13,40 +12,33 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
+// denying is an admission policy that denies every update of DEPLOYMENTS in a namespace.
+const denying = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: POLICY}
+spec:
+  matchConstraints:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}
+    resourceRules: [{apiGroups: [apps], apiVersions: [v1], resources: [deployments], operations: [UPDATE], resourceNames: [DEPLOYMENTS]}]
+  validations: [{expression: "false", message: this workload is frozen}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: POLICY}
+spec: {policyName: POLICY, validationActions: [Deny]}
+`
+
 // denyUpdates has admission deny every update of some Deployments, until the test ends or allow is called. It returns when
 // the API server does so.
 func (r *rig) denyUpdates(deployments ...string) (allow func()) {
 	r.Helper()
-	rule := admissionv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}}
 	name := r.namespace + "-" + deployments[0]
+	values := strings.NewReplacer("POLICY", name, "NAMESPACE", r.namespace, "DEPLOYMENTS", strings.Join(deployments, ", "))
+	if err := plane.ApplyYAML(r.Context(), strings.NewReader(values.Replace(denying))); err != nil {
+		r.Fatal(err)
+	}
 	policies := r.client.AdmissionregistrationV1()
-	policy := &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": r.namespace}},
-				ResourceRules: []admissionv1.NamedRuleWithOperations{{
-					ResourceNames: deployments,
-					RuleWithOperations: admissionv1.RuleWithOperations{
-						Operations: []admissionv1.OperationType{admissionv1.Update}, Rule: rule,
-					},
-				}},
-			},
-			Validations: []admissionv1.Validation{{Expression: "false", Message: "this workload is frozen"}},
-		},
-	}
-	if _, err := policies.ValidatingAdmissionPolicies().Create(r.Context(), policy, metav1.CreateOptions{}); err != nil {
-		r.Fatal(err)
-	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		},
-	}
-	if _, err := policies.ValidatingAdmissionPolicyBindings().Create(r.Context(), binding, metav1.CreateOptions{}); err != nil {
-		r.Fatal(err)
-	}
 	remove := func() {
 		ctx := context.WithoutCancel(r.Context())
 		// An error is that it is gone already.
@@ -124,11 +116,7 @@ func TestAWorkloadThatCannotBePatchedCostsOnlyItself(t *testing.T) {
 
 	// Once patches are allowed again, it is rolled by itself. The next attempt comes at once if the workload changes.
 	allow()
-	exempt := []byte(`{"metadata":{"annotations":{"example.com/exempt":"true"}}}`)
-	deployments := r.client.AppsV1().Deployments(r.namespace)
-	if _, err := deployments.Patch(t.Context(), "frozen", types.MergePatchType, exempt, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	r.annotateDeployment("frozen", "example.com/exempt", "true")
 	r.outcomeOf("frozen", events.VerbCompleted)
 	r.quiet()
 	if letters := r.deadLetters(); len(letters) > 0 {

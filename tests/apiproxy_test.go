@@ -10,7 +10,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 
 	"k8s.io/client-go/rest"
@@ -20,15 +19,14 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
-// throughProxy returns a kubeconfig of the actuator's account for a proxy in front of the API server. It has handle called with the body of
-// each patch: pass passes the patch on, and returns the status of the answer. Lose does, too, but whoever sent the patch gets no answer before handle
-// returns. The calls are made one at a time by who patches one workload.
-func (r *rig) throughProxy(handle func(patch string, pass, lose func() int)) string {
+// lostAnswers is how many rolls of stallingAfter have no answer. It is half of those that an actuator has under way at a time.
+const lostAnswers = 8
+
+// stallingAfter returns a kubeconfig of the actuator's account for a proxy in front of the API server, with which it rolls so many workloads. It also
+// rolls the next [lostAnswers], but has no answer for them until the test ends, as for all patches after those, which never arrive.
+func (r *rig) stallingAfter(rolls int64) string {
 	r.Helper()
-	config, err := plane.ServiceAccountConfig(r.Context(), programs.SystemNamespace, "keyturn-actuator")
-	if err != nil {
-		r.Fatal(err)
-	}
+	config := configOf(r, programs.SystemNamespace, "keyturn-actuator")
 	target, err := url.Parse(config.Host)
 	if err != nil {
 		r.Fatal(err)
@@ -39,6 +37,8 @@ func (r *rig) throughProxy(handle func(patch string, pass, lose func() int)) str
 	}
 	// A watch is passed on event by event.
 	proxy := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) }, Transport: transport, FlushInterval: -1}
+	var sent atomic.Int64
+	ended := make(chan struct{})
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if request.Method != http.MethodPatch {
 			proxy.ServeHTTP(w, request)
@@ -50,18 +50,28 @@ func (r *rig) throughProxy(handle func(patch string, pass, lose func() int)) str
 			return
 		}
 		request.Body = io.NopCloser(bytes.NewReader(body))
-		handle(string(body), func() int {
-			answered := &answer{ResponseWriter: w}
-			proxy.ServeHTTP(answered, request)
-			return answered.status
-		}, func() int {
-			lost := httptest.NewRecorder()
+		if !bytes.Contains(body, []byte("keyturn.dev~1revision")) {
+			proxy.ServeHTTP(w, request)
+			return
+		}
+		nth := sent.Add(1)
+		answered := &answer{ResponseWriter: w}
+		if nth > rolls {
+			answered.ResponseWriter = httptest.NewRecorder()
 			// The API server is to have it even if the sender waits no longer.
-			proxy.ServeHTTP(lost, request.WithContext(context.WithoutCancel(request.Context())))
-			return lost.Code
-		})
+			request = request.WithContext(context.WithoutCancel(request.Context()))
+		}
+		if nth <= rolls+lostAnswers {
+			if proxy.ServeHTTP(answered, request); answered.status != http.StatusOK {
+				sent.Add(-1) // It has rolled nothing.
+			}
+		}
+		if nth > rolls {
+			<-ended
+		}
 	}))
 	r.Cleanup(func() {
+		close(ended)
 		// The error is that of a listener that is closed once more. Watches may still be open.
 		_ = server.Config.Close()
 		server.Close()
@@ -77,36 +87,6 @@ func (r *rig) throughProxy(handle func(patch string, pass, lose func() int)) str
 		r.Fatal(err)
 	}
 	return path
-}
-
-// lostAnswers is how many rolls of stallingAfter have no answer. It is half of those that an actuator has under way at a time.
-const lostAnswers = 8
-
-// stallingAfter returns a kubeconfig with which the actuator rolls so many workloads. It also rolls the next [lostAnswers], but has no answer for them
-// until the test ends, as for all patches after those, which never arrive.
-func (r *rig) stallingAfter(rolls int64) string {
-	r.Helper()
-	var sent atomic.Int64
-	ended := make(chan struct{})
-	kubeconfig := r.throughProxy(func(patch string, pass, lose func() int) {
-		if !strings.Contains(patch, "keyturn.dev~1revision") {
-			pass()
-			return
-		}
-		nth := sent.Add(1)
-		send := pass
-		if nth > rolls {
-			send = lose
-		}
-		if nth <= rolls+lostAnswers && send() != http.StatusOK {
-			sent.Add(-1) // It has rolled nothing.
-		}
-		if nth > rolls {
-			<-ended
-		}
-	})
-	r.Cleanup(func() { close(ended) })
-	return kubeconfig
 }
 
 // answer knows the status of a response.

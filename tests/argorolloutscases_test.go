@@ -2,8 +2,6 @@ package tests
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +44,6 @@ func argoCases() []argoCase {
 		halfWay = `[{setWeight: 50}, {pause: {}}]`
 		later   = `{"restartAt":"2100-01-01T00:00:00Z"}`
 		manual  = `{blueGreen: {activeService: manual-active, previewService: manual-preview, autoPromotionEnabled: false, scaleDownDelaySeconds: 1}}`
-		refused = `{blueGreen: {activeService: refused-active, previewService: refused-preview, prePromotionAnalysis: {templates: [{templateName: refuse}]}}}`
 	)
 	restartNow := func(r *argoRig, name string) {
 		r.setSpec(name, `{"restartAt":"`+time.Now().UTC().Format(time.RFC3339)+`"}`)
@@ -56,7 +53,6 @@ func argoCases() []argoCase {
 			rollout: argoRollout{name: "manual", annotations: auto, strategy: manual},
 			waits:   true, goOn: promote, verb: events.VerbCompleted, reason: "rolled-out",
 		},
-		{rollout: argoRollout{name: "refused", annotations: auto, strategy: refused}, verb: events.VerbFailed, reason: "aborted"},
 		{
 			rollout: argoRollout{name: "no-weight", annotations: auto, steps: `[{setWeight: 0}, {pause: {}}]`},
 			waits:   true, goOn: promote, verb: events.VerbCompleted, reason: "rolled-out",
@@ -93,7 +89,7 @@ func TestRolloutsThatWaitHoldNobodyAndEndAsTheirPhaseSays(t *testing.T) {
 	t.Parallel()
 	r := newArgoRig(t, programs.Options{ActuatorArgs: []string{"--max-rollouts", "1", "--rollout-timeout", "20s"}})
 	startArgoRollouts(t)
-	r.createAnalysis()
+	r.createServices()
 	cases := argoCases()
 	for _, c := range cases {
 		r.secret(c.rollout.name, map[string]string{"password": "one"})
@@ -148,28 +144,17 @@ func TestRolloutsThatWaitHoldNobodyAndEndAsTheirPhaseSays(t *testing.T) {
 	}
 }
 
-// createAnalysis creates an analysis that always fails, and the Services of the cases with a blue/green strategy.
-func (r *argoRig) createAnalysis() {
+// createServices creates the Services of the case with a blue/green strategy.
+func (r *argoRig) createServices() {
 	r.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"good":false}`)) // If it cannot be written, nobody reads it.
-	}))
-	r.Cleanup(server.Close)
-	manifest := fmt.Sprintf(`apiVersion: argoproj.io/v1alpha1
-kind: AnalysisTemplate
-metadata: {name: refuse, namespace: %s}
-spec: {metrics: [{name: good, successCondition: result == true, provider: {web: {url: "%s", jsonPath: "{$.good}"}}}]}
-`, r.namespace, server.URL)
-	for _, name := range []string{"manual", "refused"} {
-		for _, role := range []string{"active", "preview"} {
-			manifest += fmt.Sprintf(`---
+	manifest := ""
+	for _, role := range []string{"active", "preview"} {
+		manifest += fmt.Sprintf(`---
 apiVersion: v1
 kind: Service
-metadata: {name: %[2]s-%[3]s, namespace: %[1]s}
-spec: {ports: [{port: 80}], selector: {app: %[2]s}}
-`, r.namespace, name, role)
-		}
+metadata: {name: manual-%[2]s, namespace: %[1]s}
+spec: {ports: [{port: 80}], selector: {app: manual}}
+`, r.namespace, role)
 	}
 	if err := plane.ApplyYAML(r.Context(), strings.NewReader(manifest)); err != nil {
 		r.Fatal(err)

@@ -20,7 +20,7 @@ type argoRig struct{ customRig }
 // newArgoRig is newRig with an actuator that rolls Rollouts. It starts no controller of them, which one of another test may take care of all the same.
 func newArgoRig(t *testing.T, options programs.Options) *argoRig {
 	t.Helper()
-	options.ActuatorArgs = append([]string{"--settle", "50ms", "--argo-rollouts"}, options.ActuatorArgs...)
+	options.ActuatorArgs = append([]string{"--settle", "50ms", "--workload-kinds", "deployment,statefulset,daemonset,cronjob,rollout"}, options.ActuatorArgs...)
 	r := newRig(t, options)
 	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../deploy/components/argo-rollouts/rbac.yaml"); err != nil {
 		t.Fatal(err)

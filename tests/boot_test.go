@@ -40,7 +40,7 @@ func TestAProgramThatCannotBeginSaysWhy(t *testing.T) {
 	watcher := []string{"--cluster", "demo", "--kubeconfig", plane.Kubeconfig(), "--metrics-addr=", "--health-addr="}
 	withKey := append([]string{"--fingerprint-key-file", r.programs.KeyFile()}, watcher...)
 	actuator := watcher
-	embedded := append([]string{"--nats-embedded", "--nats-store-dir", filepath.Join(dir, "nats")}, actuator...)
+	embedded := append([]string{"--nats-store-dir", filepath.Join(dir, "nats")}, actuator...)
 	with := func(args []string, more ...string) []string { return append(append([]string(nil), args...), more...) }
 	const watches, acts = "watcher", "actuator"
 	type test struct {
@@ -52,43 +52,29 @@ func TestAProgramThatCannotBeginSaysWhy(t *testing.T) {
 	}
 	tests := []test{
 		{"a key file that is missing", watches, with(watcher, "--fingerprint-key-file", filepath.Join(dir, "nothing")), nil, []string{"nothing: no such file or directory; make one with: openssl"}},
-		{"a key file that is a folder", watches, with(watcher, "--fingerprint-key-file", dir), nil, []string{"is a directory"}},
-		{"a key file that is empty", watches, with(watcher, "--fingerprint-key-file", file("empty", "")), nil, []string{"empty: holds no key, want at least one of 32 bytes in base64"}},
-		{"a key file of comments", watches, with(watcher, "--fingerprint-key-file", file("comments", "# a key\n\n")), nil, []string{"comments: holds no key"}},
 		{"a key that is too short", watches, with(watcher, "--fingerprint-key-file", file("short", inBase64(short))), nil, []string{"short: line 1 holds 31 bytes, want at least 32"}},
 		{"a key that is too short behind a good one", watches, with(watcher, "--fingerprint-key-file", file("second", inBase64(raw)+"\n"+inBase64(short)+"\n")), nil, []string{"second: line 2 holds 31 bytes, want at least 32"}},
-		{"a key that is there twice", watches, with(watcher, "--fingerprint-key-file", file("twice", inBase64(raw)+"\n"+inBase64(raw)+"\n")), nil, []string{"twice: line 2 repeats a key"}},
 		{"a key that is not in base64", watches, with(watcher, "--fingerprint-key-file", file("raw", "key:"+string(raw))), nil, []string{"raw: line "}},
 		{"no flags for the watcher", watches, nil, nil, []string{`--cluster: ""`, "--fingerprint-key-file: is empty"}},
 		{"no flags for the actuator", acts, nil, nil, []string{`--cluster: ""`}},
 		{"an unknown flag", acts, with(actuator, "--settel", "1s"), nil, []string{"unknown flag: --settel"}},
 		{"an argument that is no flag", watches, with(withKey, "secret"), nil, []string{`unknown command "secret"`}},
-		{"a cluster that cannot be part of a subject", watches, with(withKey, "--cluster", "a.b"), nil, []string{`--cluster: "a.b", want 1 to 63`}},
-		{"an unknown source", watches, with(withKey, "--sources", "secret,vault"), nil, []string{`--sources: "vault", want any of configmap, secret`}},
 		{"a selector that is none", watches, with(withKey, "--selector", "a=("), nil, []string{`--selector: "a=(", want a label selector`}},
 		{"a duration that is none", acts, with(actuator, "--settle", "abc"), nil, []string{`invalid argument "abc" for "--settle"`}},
-		{"a duration that is none in the environment", acts, actuator, []string{"KEYTURN_SETTLE=abc"}, []string{`KEYTURN_SETTLE: "abc", want a duration such as`}},
-		{"a negative duration in the environment", acts, actuator, []string{"KEYTURN_SETTLE=-1s"}, []string{"--settle: -1s, want 0 or more"}},
 		{"two wrong variables", acts, actuator, []string{"KEYTURN_MAX_ROLLOUTS=many", "KEYTURN_DRY_RUN=perhaps"}, []string{`KEYTURN_DRY_RUN: "perhaps", want true or false`, `KEYTURN_MAX_ROLLOUTS: "many", want a whole number`}},
-		{"wrong values of several flags", acts, with(actuator, "--log-level", "loud", "--settle", "5s", "--settle-max", "1s", "--max-rollouts", "-1", "--patch-workers", "0"), nil, []string{
-			`--log-level: "loud", want debug, info, warn or error`, "settle-max: 1s, want --settle (5s) or more", "max-rollouts: -1, want 0", "patch-workers: 0, want 1 or more",
+		{"wrong values of several flags", acts, with(actuator, "--log-level", "loud", "--settle", "-5s", "--max-rollouts", "-1"), nil, []string{
+			`--log-level: "loud", want debug, info, warn or error`, "settle: -5s, want 0 or more", "max-rollouts: -1, want 0",
 		}},
-		{"an address that is none", acts, with(actuator, "--health-addr", "9440"), nil, []string{`--health-addr: "9440", want host:port`}},
 		{"an address that is taken", acts, with(actuator, "--health-addr", busy.Addr().String()), nil, []string{"serving health: listening: listen tcp " + busy.Addr().String()}},
 		{"a kubeconfig that is missing", acts, with(actuator, "--kubeconfig", filepath.Join(dir, "nothing")), nil, []string{"--kubeconfig: stat "}},
 		{"NATS credentials that are missing", watches, with(withKey, "--nats-creds", filepath.Join(dir, "nothing")), nil, []string{"nats-creds: open "}},
 		{"NATS credentials that are none", watches, with(withKey, "--nats-creds", file("creds", inBase64(raw))), nil, []string{"want a credentials file with a user's JWT, or a user's NKey seed"}},
 		{"a NATS URL that is none", acts, with(actuator, "--nats-url", "nats://keyturn:"+inBase64(raw)+"%zz@nats:4222"), nil, []string{"nats-url: want URLs like nats://host:4222"}},
-		{"an embedded server without a folder", acts, with(actuator, "--nats-embedded"), nil, []string{"--nats-store-dir: is empty"}},
-		{"flags of the embedded server without it", acts, with(actuator, "--nats-listen", "127.0.0.1:4222"), nil, []string{"want --nats-embedded with them"}},
-		{"a domain that nothing is taken from", acts, with(actuator, "--stores-domain", "hub"), nil, []string{"--stores-domain: needs --nats-embedded and --stores-from"}},
-		{"the stores of this cluster", acts, with(actuator, "--stores-from", "hub,demo"), nil, []string{`--stores-from: "demo" is this cluster`}},
-		{"a watcher of nothing", watches, with(withKey, "--sources="), nil, []string{"--sources: is empty, want any of configmap, secret, externalsecret, certificate, secretproviderclass, or --openbao-config"}},
-		{"an embedded server that is open to everybody", acts, with(embedded, "--nats-listen", "0.0.0.0:4222"), nil, []string{`listen "0.0.0.0:4222" is not a loopback address: want a config file with an authorization or accounts block`}},
-		{"an embedded server that is open to everybody by its configuration", acts, with(embedded, "--nats-listen", "0.0.0.0:4222", "--nats-config", file("nats.conf", "max_payload: 1MB\n")), nil, []string{`listen "0.0.0.0:4222" is not a loopback address`}},
-		{"an embedded server on all addresses by another name", acts, with(embedded, "--nats-listen", ":4222"), nil, []string{`listen ":4222" is not a loopback address`}},
+		{"a configuration of an embedded server without a folder", acts, with(actuator, "--nats-config", "nats.conf"), nil, []string{`--nats-config: "nats.conf", want it with --nats-store-dir only`}},
+		{"a domain that no embedded server copies from", acts, with(actuator, "--stores-from", "hub@hub"), nil, []string{`--stores-from: ["hub@hub"], want a domain with --nats-store-dir or --nats-replicas only`}},
+		{"an embedded server that is open to everybody", acts, with(embedded, "--nats-config", file("open.conf", "listen: 0.0.0.0:4222\n")), nil, []string{`listen "0.0.0.0:4222" is not a loopback address: want a config file with an authorization or accounts block`}},
 		{"an embedded server with a folder that cannot be made", acts, with(embedded, "--nats-store-dir", "/proc/nothing"), nil, []string{"embedded nats: mkdir /proc/nothing: no such file or directory"}},
-		{"an embedded server on an address that is taken", acts, with(embedded, "--nats-listen", busy.Addr().String()), nil, []string{"embedded nats: it did not start"}},
+		{"an embedded server on an address that is taken", acts, with(embedded, "--nats-config", file("busy.conf", "listen: \""+busy.Addr().String()+"\"\n")), nil, []string{"embedded nats: it did not start"}},
 	}
 	if os.Geteuid() != 0 {
 		// root reads what nobody may.

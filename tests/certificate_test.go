@@ -93,16 +93,12 @@ func TestACertificateRollsItsUsersOnceWhenItIsIssuedAnewAndForNothingElse(t *tes
 	})
 	c.sub("a keystore that is written anew", func(r *rig) {
 		c := &certificateRig{r, c.custom}
-		before := c.holder("web")
-		c.rollsNothing("a keystore that is written anew", func() {
-			c.patchCustom(certificates, "web", `{"spec":{"secretTemplate":{"labels":{"team":"shop"}}}}`)
-			c.eventually("the keystore is another", func(context.Context) bool {
-				return !bytes.Equal(before.Data["keystore.p12"], c.holder("web").Data["keystore.p12"])
-			})
-		})
-		if !bytes.Equal(before.Data["tls.crt"], c.holder("web").Data["tls.crt"]) {
-			c.Error("the certificate is another: nothing was shown of the keystore alone")
-		}
+		c.rollsNothing("a keystore that is written anew", func() { c.rewriteKeystore("shop") })
+	})
+	c.sub("a new password of the keystore", func(r *rig) {
+		c := &certificateRig{r, c.custom}
+		c.rollsNothing("a new password that is not used yet", func() { c.set(events.KindSecret, "keystore", "password", "of-a-later-test") })
+		c.rolls("the keystore with the new password", once("statefulset/web", "statefulset/jvm"), func() { c.rewriteKeystore("office") })
 	})
 	c.sub("a temporary certificate", func(r *rig) {
 		c := &certificateRig{r, c.custom}
@@ -184,6 +180,19 @@ func (c *certificateRig) renew(name string) {
 		}
 		return err == nil
 	})
+}
+
+// rewriteKeystore has cert-manager write the keystore of web anew, for a label of its Secret, and not the certificate.
+func (c *certificateRig) rewriteKeystore(team string) {
+	c.Helper()
+	before := c.holder("web")
+	c.patchCustom(certificates, "web", `{"spec":{"secretTemplate":{"labels":{"team":"`+team+`"}}}}`)
+	c.eventually("the keystore is another", func(context.Context) bool {
+		return !bytes.Equal(before.Data["keystore.p12"], c.holder("web").Data["keystore.p12"])
+	})
+	if !bytes.Equal(before.Data["tls.crt"], c.holder("web").Data["tls.crt"]) {
+		c.Error("the certificate is another: nothing was shown of the keystore alone")
+	}
 }
 
 func (c *certificateRig) patchCustom(resource schema.GroupVersionResource, name, patch string) {

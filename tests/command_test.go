@@ -10,6 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit/running"
 )
@@ -71,20 +76,59 @@ func (r result) refused(t *testing.T, want ...string) {
 	}
 }
 
-// ask runs a subcommand of the actuator as an administrator would, and returns its output.
+// ask runs a command as an administrator would, and returns its output.
 func (r *rig) ask(args ...string) string {
 	r.Helper()
 	got := r.command(args...).run(r.T)
 	if got.code != 0 {
-		r.Fatalf("actuator %s: exit code %d:\n%s", strings.Join(args, " "), got.code, got.stderr)
+		r.Fatalf("keyturn %s: exit code %d:\n%s", strings.Join(args, " "), got.code, got.stderr)
 	}
 	return got.stdout
 }
 
-// command makes a command of the actuator.
+// command makes a command for people, whose tables are as wide as they must be.
 func (r *rig) command(args ...string) command {
-	return command{binary: r.programs.ActuatorBinary(), args: append(args,
+	if slices.Contains([]string{"explain", "history", "dead-letters", "clusters"}, args[0]) {
+		args = append(args, "--output", "wide")
+	}
+	return command{binary: r.programs.KeyturnBinary(), args: append(args, "--installation", r.namespace,
 		"--cluster", r.programs.Cluster(), "--nats-url", r.programs.NATSURL(), "--kubeconfig", plane.Kubeconfig())}
+}
+
+// installed makes an installation known to the commands that reads settings and files, below /etc/keyturn-files, as the programs of the rig do. It has
+// no pods.
+func (r *rig) installed(settings, files map[string]string) {
+	r.Helper()
+	labels := map[string]string{"app.kubernetes.io/name": "keyturn-actuator"}
+	container := corev1.Container{
+		Name: "actuator", Image: "keyturn", VolumeMounts: []corev1.VolumeMount{{Name: "files", MountPath: "/etc/keyturn-files"}},
+	}
+	for name, value := range settings {
+		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
+	}
+	volume := corev1.Volume{Name: "files", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: "keyturn-files"},
+	}}}
+	set := &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "keyturn-actuator", Labels: labels},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{container}, Volumes: []corev1.Volume{volume}},
+			},
+		},
+	}
+	sets, configMaps := r.client.AppsV1().StatefulSets(r.namespace), r.client.CoreV1().ConfigMaps(r.namespace)
+	_, err := sets.Create(r.Context(), set, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = sets.Update(r.Context(), set, metav1.UpdateOptions{})
+	} else if err == nil {
+		_, err = configMaps.Create(r.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "keyturn-files"}, Data: files}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
 }
 
 // series returns the value of a program's metric with these labels, empty if there is none.

@@ -110,9 +110,9 @@ func (c *confined) enforce(strategy string, replace ...string) (remove func()) {
 	if err := programs.AwaitPolicy(c.Context(), kubernetes.NewForConfigOrDie(c.account("-actuator")), c.system); err != nil {
 		c.Fatal(err)
 	}
-	actuator, protected := c.system+"-actuator", c.system+"-protected"
+	actuator, protected, keys := c.system+"-actuator", c.system+"-protected", c.system+"-keys"
 	return func() {
-		c.removePolicies([]string{actuator, protected}, []string{actuator, protected, protected + "-own", protected + "-by-label"})
+		removePolicies(c, []string{actuator, protected, keys}, []string{actuator, protected, protected + "-own", protected + "-by-label", keys})
 	}
 }
 
@@ -125,14 +125,20 @@ func (c *confined) patch(namespace string, to target, operations string) error {
 // send is patch that is made unless dry says that it is not.
 func (c *confined) send(namespace string, to target, operations string, dry ...string) error {
 	c.Helper()
+	_, err := c.attempt(namespace, to, operations, dry...)
+	return err
+}
+
+// attempt is send that returns the object, too, as it is after the patch.
+func (c *confined) attempt(namespace string, to target, operations string, dry ...string) (*unstructured.Unstructured, error) {
+	c.Helper()
 	body := "[" + strings.ReplaceAll(operations, "TEMPLATE", to.template) + "]"
 	content, err := yaml.YAMLToJSON([]byte(body))
 	if err != nil {
 		c.Fatalf("%s: %v", body, err)
 	}
-	_, err = c.actuator.Resource(to.resource).Namespace(namespace).Patch(c.Context(), to.name, types.JSONPatchType, content,
+	return c.actuator.Resource(to.resource).Namespace(namespace).Patch(c.Context(), to.name, types.JSONPatchType, content,
 		metav1.PatchOptions{DryRun: dry, FieldManager: "keyturn"})
-	return err
 }
 
 // create creates an object as the actuator, in a dry run.

@@ -4,8 +4,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // knownAgain are the kinds of which the policy knows one more roll by its condition, without its validations.
@@ -79,4 +84,26 @@ func TestOneMoreRollIsKnownWithoutTheValidations(t *testing.T) {
 			refused(to, patch.name+" in a roll", again+","+patch.operations)
 		}
 	})
+}
+
+// As above, everything is refused that the conditions do not know.
+func TestAnOrdinaryEventIsKnownWithoutTheValidations(t *testing.T) {
+	t.Parallel()
+	c := newConfined(t)
+	c.confine("", "  validations:\n", "  validations:\n    - expression: \"false\"\n")
+	written := kube.Event{
+		About: corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: c.namespace, Name: deployment.name, UID: "a"},
+		Name:  "web.0a1b2c3d", Controller: "keyturn.dev/actuator", Type: corev1.EventTypeWarning, Reason: "RolloutFailed",
+		Message: strings.Repeat("é", 600), Annotations: map[string]string{"keyturn.dev/traceparent": strings.Repeat("0", 55)}, At: time.Now(),
+	}.Object()
+	_, err := kubernetes.NewForConfigOrDie(c.account("-actuator")).CoreV1().Events(c.namespace).
+		Create(t.Context(), written, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		t.Errorf("an Event as Keyturn writes it: got %v, want that it is known", err)
+	}
+	for _, tt := range forgedEvents(c.namespace) {
+		if err := c.create(c.namespace, kubeEvents, tt.event); c.refused(err) != tt.refused || err != nil && !tt.refused {
+			t.Errorf("an Event %s: got %v, want that it is known: %t", tt.name, err, !tt.refused)
+		}
+	}
 }

@@ -49,6 +49,11 @@ func TestTheActuatorsTokenLeavesRoomForOthersAnnotations(t *testing.T) {
 			}
 		})
 	}
+	// Whether the API server takes such a time depends on the kind's definition.
+	restart := `{op: add, path: /spec/restartAt, value: '2026-11-23T00:00:00.` + strings.Repeat("0", 8<<10) + `Z'}`
+	if err := c.patch(c.namespace, argoRolloutOf, restart); err == nil {
+		t.Error("a time of a restart that is a book passes, want that it is refused")
+	}
 	if err := c.patch(c.namespace, externalOf, annotate("/metadata", "external-secrets.io/force-sync", 8<<10+1)); !c.refused(err) {
 		t.Errorf("a sync that is a book: got %v, want that the policy refuses it", err)
 	}
@@ -90,6 +95,15 @@ func TestTheActuatorsTokenWritesOfItsLeaseWhatAnElectionDoes(t *testing.T) {
 		{"adds a label", set("b", "metadata", "labels", "a"), true},
 		{"adds an annotation", set("b", "metadata", "annotations", "a"), true},
 		{"adds a finalizer", set([]any{"example.org/a"}, "metadata", "finalizers"), true},
+		{"takes it under a name that is a book", set(strings.Repeat("x", 254), "spec", "holderIdentity"), true},
+		// The others would wait for that long, also when the token is revoked.
+		{"takes it for years", set(int64(1)<<30, "spec", "leaseDurationSeconds"), true},
+		{"says who owns more of it", func(o *unstructured.Unstructured) {
+			o.SetManagedFields(append(o.GetManagedFields(), metav1.ManagedFieldsEntry{
+				Manager: "them", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: leases.GroupVersion().String(), FieldsType: "FieldsV1",
+				FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:a":{}}}}`),
+			}))
+		}, true},
 	}
 	for _, tt := range tests {
 		if err := c.update(c.system, leases, own, tt.change); err != nil && !c.refused(err) {
@@ -106,21 +120,71 @@ func TestTheActuatorsTokenWritesOfItsLeaseWhatAnElectionDoes(t *testing.T) {
 	}
 }
 
-// Other programs act on Events: whoever forges one speaks for a kubelet, or for a controller.
-func TestTheActuatorsTokenWritesNoEventsOfOthers(t *testing.T) {
+// Without these fields a Lease is small, and nobody else acts on it.
+func TestTheActuatorsTokenMakesItsLeaseAsAnElectionDoes(t *testing.T) {
 	t.Parallel()
 	c := newConfined(t)
-	kinds := schema.GroupVersionResource{Version: "v1", Resource: "events"}
+	own := c.system + "-actuator"
+	const form = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: %s%s}\nspec: {%s}\n"
+	tests := []struct {
+		name, metadata, spec string
+		refused              bool
+	}{
+		{"of an election", "", "holderIdentity: us, leaseDurationSeconds: 7, leaseTransitions: 0, renewTime: '2026-11-23T00:00:00.000000Z'", false},
+		{"with a label", ", labels: {a: b}", "", true},
+		{"with an annotation", ", annotations: {a: b}", "", true},
+		{"with a finalizer", ", finalizers: [example.org/a]", "", true},
+		{"with an owner", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: a, uid: a}]", "", true},
+		{"for years", "", "holderIdentity: us, leaseDurationSeconds: 1000000000", true},
+		{"under a name that is a book", "", "holderIdentity: " + strings.Repeat("x", 254), true},
+		{"with owners of fields that are a book", bookOfOwners(leases.GroupVersion().String()), "holderIdentity: us", true},
+	}
+	for _, tt := range tests {
+		if err := c.create(c.system, leases, fmt.Sprintf(form, own, tt.metadata, tt.spec)); err != nil {
+			t.Errorf("without the policy a Lease %s: %v", tt.name, err)
+		}
+	}
+	c.confine("")
+	for _, tt := range tests {
+		t.Run("a Lease "+tt.name, func(t *testing.T) {
+			err := c.create(c.system, leases, fmt.Sprintf(form, own, tt.metadata, tt.spec))
+			if c.refused(err) != tt.refused || err != nil && !tt.refused {
+				t.Errorf("got %v, want refused %v", err, tt.refused)
+			}
+		})
+	}
+}
+
+// bookOfOwners is a field of the metadata of an object of a version that says with many words who owns its fields.
+func bookOfOwners(version string) string {
+	names := make([]string, 1000)
+	for i := range names {
+		names[i] = fmt.Sprintf("'f:name-%d': {}", i)
+	}
+	return ", managedFields: [{manager: us, operation: Update, apiVersion: " + version + ", fieldsType: FieldsV1, " +
+		"fieldsV1: {'f:metadata': {'f:annotations': {" + strings.Join(names, ", ") + "}}}}]"
+}
+
+var kubeEvents = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+
+// forgedEvent is an Event, and whether the policy refuses it.
+type forgedEvent struct {
+	name, event string
+	refused     bool
+}
+
+// forgedEvents are Events in a namespace: some as Keyturn may write them, and others that differ from those in one thing.
+func forgedEvents(namespace string) []forgedEvent {
 	const form = "apiVersion: v1\nkind: Event\nmetadata: {generateName: web.%s}\ninvolvedObject: {%s}\nreason: Rolled\nmessage: m\n" +
 		"type: Normal\nsource: {component: %s}\nreportingComponent: %s\nfirstTimestamp: '2026-11-23T00:00:00Z'\n" +
 		"lastTimestamp: '2026-11-23T00:00:00Z'\ncount: 1\n%s"
-	about := "apiVersion: apps/v1, kind: Deployment, name: web, namespace: " + c.namespace
-	node := "apiVersion: v1, kind: Node, name: a, namespace: " + c.namespace
-	tests := []struct {
-		name, event string
-		refused     bool
-	}{
+	about := "apiVersion: apps/v1, kind: Deployment, name: web, namespace: " + namespace
+	node := "apiVersion: v1, kind: Node, name: a, namespace: " + namespace
+	ours := fmt.Sprintf(form, "", about, "keyturn", "keyturn.dev/actuator", "")
+	return []forgedEvent{
 		{"Keyturn's", fmt.Sprintf(form, ", annotations: {keyturn.dev/traceparent: x}", about, "keyturn", "keyturn.dev/actuator", ""), false},
+		{"Keyturn's, with a name of its own", strings.Replace(ours, "generateName: web.", "name: web.0a1b", 1), false},
+		{"Keyturn's about a sync", strings.NewReplacer("apps/v1", "external-secrets.io/v1", "Deployment", "ExternalSecret").Replace(ours), false},
 		{"of a kubelet", fmt.Sprintf(form, "", about, "kubelet", "kubelet", ""), true},
 		{"of a kubelet beside Keyturn's name", fmt.Sprintf(form, "", about, "kubelet", "keyturn.dev/actuator", ""), true},
 		{"of a controller beside Keyturn's name", fmt.Sprintf(form, "", about, "keyturn", "deployment-controller", ""), true},
@@ -128,16 +192,35 @@ func TestTheActuatorsTokenWritesNoEventsOfOthers(t *testing.T) {
 		{"with a label", fmt.Sprintf(form, ", labels: {a: b}", about, "keyturn", "keyturn.dev/actuator", ""), true},
 		{"with an annotation", fmt.Sprintf(form, ", annotations: {a: b}", about, "keyturn", "keyturn.dev/actuator", ""), true},
 		{"with a related object", fmt.Sprintf(form, "", about, "keyturn", "keyturn.dev/actuator", "related: {kind: Pod, name: a}\n"), true},
+		{"with a finalizer", fmt.Sprintf(form, ", finalizers: [example.org/a]", about, "keyturn", "keyturn.dev/actuator", ""), true},
+		// The API server keeps each for an hour, and bounds none of this.
+		{"with the longest message", strings.Replace(ours, "message: m", "message: "+strings.Repeat("é", 512), 1), false},
+		{"with a longer message", strings.Replace(ours, "message: m", "message: "+strings.Repeat("é", 512)+"e", 1), true},
+		{"with a reason that is a book", strings.Replace(ours, "reason: Rolled", "reason: "+strings.Repeat("R", 129), 1), true},
+		{"with an action that is a book", ours + "action: " + strings.Repeat("x", 129) + "\n", true},
+		{"with a trace that is a book", fmt.Sprintf(form, ", annotations: {keyturn.dev/traceparent: "+strings.Repeat("x", 129)+"}", about,
+			"keyturn", "keyturn.dev/actuator", ""), true},
+		{"about a field", fmt.Sprintf(form, "", about+", fieldPath: a", "keyturn", "keyturn.dev/actuator", ""), true},
+		{"about a name that is a book", fmt.Sprintf(form, "", about+", uid: "+strings.Repeat("x", 129), "keyturn", "keyturn.dev/actuator", ""), true},
+		{"of a host that is a book", strings.Replace(ours, "component: keyturn}", "component: keyturn, host: "+strings.Repeat("x", 254)+"}", 1), true},
+		{"with owners of fields that are a book", fmt.Sprintf(form, bookOfOwners("v1"), about, "keyturn", "keyturn.dev/actuator", ""), true},
 	}
+}
+
+// Other programs act on Events: whoever forges one speaks for a kubelet, or for a controller.
+func TestTheActuatorsTokenWritesNoEventsOfOthers(t *testing.T) {
+	t.Parallel()
+	c := newConfined(t)
+	tests := forgedEvents(c.namespace)
 	for _, tt := range tests {
-		if err := c.create(c.namespace, kinds, tt.event); err != nil {
+		if err := c.create(c.namespace, kubeEvents, tt.event); err != nil {
 			t.Errorf("without the policy an Event %s: %v", tt.name, err)
 		}
 	}
 	c.confine("")
 	for _, tt := range tests {
 		t.Run("an Event "+tt.name, func(t *testing.T) {
-			if err := c.create(c.namespace, kinds, tt.event); c.refused(err) != tt.refused || err != nil && !tt.refused {
+			if err := c.create(c.namespace, kubeEvents, tt.event); c.refused(err) != tt.refused || err != nil && !tt.refused {
 				t.Errorf("got %v, want refused %v", err, tt.refused)
 			}
 		})

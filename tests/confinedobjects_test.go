@@ -10,12 +10,7 @@ import (
 // account has the token of one of the accounts.
 func (c *confined) account(suffix string) *rest.Config {
 	c.Helper()
-	config, err := plane.ServiceAccountConfig(c.Context(), c.system, c.system+suffix)
-	if err != nil {
-		c.Fatal(err)
-	}
-	config.QPS = -1
-	return config
+	return configOf(c, c.system, c.system+suffix)
 }
 
 // confinedObjects are one object of each kind in a NAMESPACE. None of them starts pods.

@@ -18,10 +18,11 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// The manager of a server-side applier, such as Flux, and one of someone who edits.
+// The manager of a server-side applier, such as Flux, one of someone who edits, and that to which the API server joins the oldest of many.
 const (
 	applier = "flux"
 	editor  = "kubectl-client-side-apply"
+	ancient = "ancient-changes"
 )
 
 // owned is confinedObjects as an applier has applied them, with a field and an annotation that an editor has added.
@@ -127,6 +128,20 @@ var reownings = []struct {
 	}},
 	{"says that Keyturn owns what another wrote", func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 		return append(entries, entryOf("keyturn", metav1.ManagedFieldsOperationUpdate, entries))
+	}},
+	{"says that the joined oldest own what another wrote", func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+		return append(entries, entryOf(ancient, metav1.ManagedFieldsOperationUpdate, entries))
+	}},
+	{"says that the joined oldest apply", func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+		return append(entries, entryOf(ancient, metav1.ManagedFieldsOperationApply, entries))
+	}},
+	{"joins who edited, of whom there are few", func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+		return append(without(entries, editor), entryOf(ancient, metav1.ManagedFieldsOperationUpdate, entries))
+	}},
+	{"says that Keyturn owns what is in its record", func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+		own := entryOf("keyturn", metav1.ManagedFieldsOperationUpdate, entries)
+		own.FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:keyturn.dev/rolled":{"f:more":{}}}}}`)
+		return append(entries, own)
 	}},
 }
 
@@ -268,13 +283,7 @@ func TestTheActuatorsTokenWritesWhatOthersOwn(t *testing.T) {
 		wrote(to, "which an applier owns")
 		unname(t, c.admin.Resource(to.resource).Namespace(c.namespace), to.name, editor)
 		wrote(to, "which somebody without a name has edited")
-		for i := range 12 { // More than the API server keeps apart.
-			edit := fmt.Appendf(nil, `{"metadata":{"annotations":{"edited-%d":"by hand"}}}`, i)
-			if _, err := c.admin.Resource(to.resource).Namespace(c.namespace).Patch(t.Context(), to.name, types.MergePatchType, edit,
-				metav1.PatchOptions{FieldManager: fmt.Sprint("editor-", i)}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		c.editedByMany(to)
 		wrote(to, "which many have edited")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/programs"
@@ -44,7 +45,7 @@ func (c *confined) confineTarget(t *testing.T, recipe string, to target) {
 			bindings = append(bindings, c.own(object.GetName()))
 		}
 	}
-	t.Cleanup(func() { c.removePolicies(policies, bindings) })
+	t.Cleanup(func() { removePolicies(t, policies, bindings) })
 	if err := programs.AwaitPolicy(t.Context(), kubernetes.NewForConfigOrDie(c.account("-actuator")), c.system); err != nil {
 		t.Fatal(err)
 	}
@@ -53,17 +54,18 @@ func (c *confined) confineTarget(t *testing.T, recipe string, to target) {
 	})
 }
 
-// removePolicies removes policies, and their bindings first.
-func (c *confined) removePolicies(policies, bindings []string) {
-	c.Helper()
+// removePolicies removes admission policies, and their bindings first.
+func removePolicies(t testing.TB, policies, bindings []string) {
+	t.Helper()
 	for _, of := range []struct {
 		resource string
 		names    []string
 	}{{"validatingadmissionpolicybindings", bindings}, {"validatingadmissionpolicies", policies}} {
-		client := c.admin.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: of.resource})
+		resource := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: of.resource}
+		client := dynamic.NewForConfigOrDie(plane.Config()).Resource(resource)
 		for _, name := range of.names {
-			if err := client.Delete(context.WithoutCancel(c.Context()), name, metav1.DeleteOptions{}); err != nil {
-				c.Error(err)
+			if err := client.Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
 			}
 		}
 	}
@@ -166,6 +168,7 @@ func TestTheActuatorsTokenWritesOfATargetWhatARollWrites(t *testing.T) {
 			refused("fills the annotations", c.namespace,
 				`{op: add, path: /metadata/annotations/keyturn.dev~1rolled, value: `+strings.Repeat("x", 170<<10)+`}`)
 			refused("writes a long text", c.namespace, tt.long)
+			refused("writes a long request", c.namespace, annotate("/metadata", "keyturn.dev/rolled-now", 8<<10+1))
 			refused("writes a long text about the last roll", c.namespace, annotate("/metadata", "keyturn.dev/last", 2001))
 			for operations, to := range tt.allowed {
 				if err := c.patch(c.namespace, to, operations); err != nil {
@@ -185,26 +188,29 @@ var confinedCluster = confinedObject("postgresql.cnpg.io/v1", "Cluster", "db", "
 // tells checks that the actuator may write Events of its own about objects of a target, and about them alone.
 func (c *confined) tells(t *testing.T, kind, version string) {
 	t.Helper()
-	event := func(kind, version, component string) error {
+	event := func(kind, version, component, message string) error {
 		object := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "Event", "metadata": map[string]any{"name": "a", "namespace": c.namespace},
 			"involvedObject": map[string]any{"kind": kind, "apiVersion": version, "name": "metrics", "namespace": c.namespace},
-			"reason":         "Rolled", "type": "Normal", "reportingComponent": component, "reportingInstance": "a", "source": map[string]any{"component": "keyturn"},
+			"reason":         "Rolled", "message": message, "type": "Normal",
+			"reportingComponent": component, "reportingInstance": "a", "source": map[string]any{"component": "keyturn"},
 		}}
 		_, err := c.actuator.Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace(c.namespace).
 			Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
-	if err := event(kind, version, "keyturn.dev/actuator"); err != nil {
+	if err := event(kind, version, "keyturn.dev/actuator", strings.Repeat("x", 1024)); err != nil {
 		t.Errorf("an Event about it: %v", err)
 	}
-	for _, other := range []struct{ what, kind, version, component string }{
-		{"of another component", kind, version, "kubelet"},
-		{"about a kind that is no target", "PrometheusRule", version, "keyturn.dev/actuator"},
-		{"about a kind of the name in another group", kind, "example.org/v1", "keyturn.dev/actuator"},
-		{"about a Secret", "Secret", "v1", "keyturn.dev/actuator"},
+	for _, other := range []struct{ what, kind, version, component, message string }{
+		{"of another component", kind, version, "kubelet", ""},
+		{"about a kind that is no target", "PrometheusRule", version, "keyturn.dev/actuator", ""},
+		{"about a kind of the name in another group", kind, "example.org/v1", "keyturn.dev/actuator", ""},
+		{"about a Secret", "Secret", "v1", "keyturn.dev/actuator", ""},
+		{"with a long message", kind, version, "keyturn.dev/actuator", strings.Repeat("x", 1025)},
 	} {
-		if err := event(other.kind, other.version, other.component); err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
+		err := event(other.kind, other.version, other.component, other.message)
+		if err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
 			t.Errorf("an Event %s: got %v, want that a policy refuses it", other.what, err)
 		}
 	}

@@ -50,11 +50,10 @@ func (r *rig) generations() map[string]int64 {
 	return r.tally().deployments()
 }
 
-// eachRolledOnce waits until every Deployment of a fleet has rolled and no event is pending, and checks that each rolled once and the
-// bystander did not.
-func (r *rig) eachRolledOnce(before map[string]int64) {
+// awaitRolled waits until every Deployment of a fleet has rolled, and returns what their generations are if each has once and the bystander has not.
+func (r *rig) awaitRolled(before map[string]int64) (want map[string]int64) {
 	r.Helper()
-	want := maps.Clone(before)
+	want = maps.Clone(before)
 	for name := range want {
 		if name != "bystander" {
 			want[name]++
@@ -69,6 +68,14 @@ func (r *rig) eachRolledOnce(before map[string]int64) {
 		}
 		return true
 	})
+	return want
+}
+
+// eachRolledOnce waits until every Deployment of a fleet has rolled and no event is pending, and checks that each rolled once and the
+// bystander did not.
+func (r *rig) eachRolledOnce(before map[string]int64) {
+	r.Helper()
+	want := r.awaitRolled(before)
 	r.quiet()
 	if now := r.generations(); !maps.Equal(now, want) {
 		for name, generation := range now {
@@ -118,7 +125,9 @@ func (r *rig) connect() *bus.Bus {
 	r.Helper()
 	ctx, stop := running.WithTimeout(r.Context(), patience)
 	defer stop()
-	connection, err := bus.Connect(ctx, bus.ConnectOptions{URL: r.programs.NATSURL(), Cluster: r.programs.Cluster(), Name: "test"})
+	connection, err := bus.Connect(ctx, bus.ConnectOptions{
+		URL: r.programs.NATSURL(), CAFile: r.programs.NATSCA(), Cluster: r.programs.Cluster(), Name: "test",
+	})
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -17,10 +17,7 @@ func TestADryRunTellsOfARollAndPatchesNothing(t *testing.T) {
 	r.start()
 	r.eventually("what it has is recorded", func(context.Context) bool { return r.deployment("web").Annotations["keyturn.dev/rolled"] != "" })
 	r.stop(r.actuator)
-	offset, err := plane.AuditEnd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	offset := auditEnd(t)
 	r.startActuator("--dry-run")
 	r.secret("db", map[string]string{"password": "two"})
 	if got := r.outcomeOf("web", events.VerbSkipped); got.Reason != "dry-run" {
@@ -34,10 +31,7 @@ func TestADryRunTellsOfARollAndPatchesNothing(t *testing.T) {
 	// Afterwards the same change rolls: the dry run has neither recorded nor consumed it.
 	r.stop(r.actuator)
 	user := testbed.ServiceAccountUser(programs.SystemNamespace, "keyturn-actuator")
-	entries, _, err := plane.AuditSince(offset)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := auditSince(t, offset)
 	for _, e := range testbed.Requests(entries, user) {
 		reads := e.Verb == "list" || e.Verb == "watch" || e.Verb == "get" && e.Resource == "namespaces"
 		if e.Namespace == r.namespace && !reads && e.Resource != "events" {

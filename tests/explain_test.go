@@ -55,15 +55,17 @@ func TestExplainSaysWhatAWorkloadDependsOnAndWhatWouldHappen(t *testing.T) {
 	silent.Annotations = nil
 	r.deploy(silent)
 	r.deploy(programs.NewDeployment(r.namespace, "nothing", 1, map[string]string{"keyturn.dev/roll-on": "auto"}))
+	r.installed(nil, nil)
 	r.start()
 
 	head := "deployment/web in namespace NAMESPACE of cluster demo\n\n"
 	table := "SOURCE  READ  ASKED BY  LAST CHANGE  LAST ROLLED FOR  NOW\n"
 	const idle = "Nothing is pending: it rolls at the next change.\n\n"
 	const auto = "keyturn.dev/roll-on: auto"
+	const unknown = "the stream has no event of the source: it does not exist, or the watcher leaves it out or cannot publish it"
 	want := head + "It was never rolled.\n\n" + idle + table +
 		"configmap/app  level  " + auto + "  never  -  skip (up-to-date): the source has not changed since it was first seen\n" +
-		"configmap/missing  all keys  " + auto + "  -  -  skip (unknown): nothing is known of the source\n" +
+		"configmap/missing  all keys  " + auto + "  -  -  skip (unknown): " + unknown + "\n" +
 		"secret/db  all keys  " + auto + "  never  -  skip (up-to-date): the source has not changed since it was first seen\n"
 	r.eventually("the sources are known", func(context.Context) bool {
 		return strings.Count(r.explain("deployment/web"), "first seen") == 2
@@ -77,7 +79,7 @@ func TestExplainSaysWhatAWorkloadDependsOnAndWhatWouldHappen(t *testing.T) {
 	r.configMap("app", map[string]string{"level": "info", "other": "two"})
 	want = head + "It was last rolled at TIME for secret/db: completed (rolled-out)\n\n" + idle + table +
 		"configmap/app  level  " + auto + "  TIME  -  skip (keys-not-consumed): no key that the pods read has changed\n" +
-		"configmap/missing  all keys  " + auto + "  -  -  skip (unknown): nothing is known of the source\n" +
+		"configmap/missing  all keys  " + auto + "  -  -  skip (unknown): " + unknown + "\n" +
 		"secret/db  all keys  " + auto + "  TIME  TIME  skip (up-to-date): the workload was rolled for this change, or for a later one\n"
 	r.eventually("the change of the ConfigMap is known", func(context.Context) bool {
 		return strings.Contains(r.explain("deployment/web"), "no key that the pods read has changed")
@@ -91,9 +93,10 @@ func TestExplainSaysWhatAWorkloadDependsOnAndWhatWouldHappen(t *testing.T) {
 	if diff := cmp.Diff(want, r.explain("deployment/silent")); diff != "" {
 		t.Errorf("of a workload that has no annotation (-want +got):\n%s", diff)
 	}
-	all := r.ask("explain", "deployment/silent", "-n", r.namespace, "--roll-all")
+	r.installed(map[string]string{"KEYTURN_ROLL_ALL": "true"}, nil)
+	all := r.ask("explain", "deployment/silent", "-n", r.namespace)
 	if !strings.Contains(all, "secret/db") || !strings.Contains(all, "roll (content-changed): content that the pods read has changed") {
-		t.Errorf("of the same with --roll-all: got\n%s", all)
+		t.Errorf("of the same by an actuator with --roll-all: got\n%s", all)
 	}
 	want = "deployment/nothing in namespace NAMESPACE of cluster demo\n\nIt was never rolled.\n\nIt depends on no source.\n"
 	if diff := cmp.Diff(want, r.explain("deployment/nothing")); diff != "" {

@@ -4,59 +4,19 @@ import (
 	"maps"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 	patching "github.com/keyturn/keyturn/internal/workload"
 )
 
-// createEveryKind creates a workload of each kind with the name. None has pods.
+// createEveryKind creates a workload of each kind with the name, which reads the Secret db. None has pods.
 func createEveryKind(t *testing.T, client kubernetes.Interface, namespace, name string, annotations map[string]string) {
 	t.Helper()
-	labels, none := map[string]string{"app": name}, int32(0)
-	meta := metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: annotations}
-	template := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: labels},
-		Spec: corev1.PodSpec{
-			NodeSelector: map[string]string{"none": "such"},
-			Containers: []corev1.Container{{Name: "app", Image: "app", EnvFrom: []corev1.EnvFromSource{{
-				SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}},
-			}}}},
-		},
-	}
-	selector := &metav1.LabelSelector{MatchLabels: labels}
-	job := *template.DeepCopy()
-	job.Spec.RestartPolicy = corev1.RestartPolicyNever
-	_, err := client.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
-		ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: &none, Selector: selector, Template: template},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = client.AppsV1().StatefulSets(namespace).Create(t.Context(), &appsv1.StatefulSet{
-		ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: &none, Selector: selector, Template: template},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = client.AppsV1().DaemonSets(namespace).Create(t.Context(), &appsv1.DaemonSet{
-		ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	suspended := true
-	_, err = client.BatchV1().CronJobs(namespace).Create(t.Context(), &batchv1.CronJob{
-		ObjectMeta: meta, Spec: batchv1.CronJobSpec{
-			Schedule: "0 0 1 1 *", Suspend: &suspended, JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: job}},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
+	r := &rig{T: t, client: client, namespace: namespace}
+	for _, k := range kinds {
+		r.create(workload{kind: k.name, name: name, annotations: annotations, read: readsAll(events.KindSecret, "db")})
 	}
 }
 

@@ -60,8 +60,8 @@ type gitopsStep struct {
 func TestGitOpsToolsAndKeyturnShareWorkloads(t *testing.T) {
 	testkit.Nightly(t)
 	t.Parallel()
-	r := newGitopsRig(t, gitopsApps(t), programs.Options{ActuatorArgs: []string{"--recreate-jobs", "--start-cronjobs"}})
-	begin := r.auditEnd()
+	r := newGitopsRig(t, gitopsApps(t), programs.Options{ActuatorArgs: []string{"--jobs", "start,recreate"}})
+	begin := auditEnd(r)
 	r.change()
 	r.install()
 	r.placeFence()
@@ -81,7 +81,7 @@ func TestGitOpsToolsAndKeyturnShareWorkloads(t *testing.T) {
 		{"what somebody edits is healed by Argo CD alone", func(a gitopsApp) int64 { return 2 * onlyIf(a.heals) }, false, r.edit},
 		{"a release rolls each once", once, false, func() { r.image++; r.release("a release") }},
 		// A tool on a busy machine takes longer from the ConfigMap to the Deployment than the default --settle.
-		{"both programs start with a long debounce", none, true, func() { r.restart("--roll-all", "--settle", "10s", "--settle-max", "1m") }},
+		{"both programs start with a long debounce", none, true, func() { r.restart("--roll-all", "--settle", "10s") }},
 		{"a release with its configuration rolls each once", once, false, func() {
 			r.image++
 			r.config++

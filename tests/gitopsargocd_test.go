@@ -38,7 +38,7 @@ spec:
   ignoreDifferences: [IGNORED]
 `
 
-// argoCDIgnores is what docs/gitops.md gives for applications that are replaced.
+// argoCDIgnores is what docs/how-to/gitops.md gives for applications that are replaced.
 const argoCDIgnores = `{group: '*', kind: '*', jqPathExpressions: [
     '.metadata.annotations["keyturn.dev/rolled", "keyturn.dev/last", "keyturn.dev/rolled-now", "keyturn.dev/rolled-at", "keyturn.dev/rolls", "keyturn.dev/reverted"]',
     '.spec.template.metadata.annotations["keyturn.dev/revision", "keyturn.dev/cause", "keyturn.dev/traceparent"]',

@@ -116,23 +116,10 @@ func (r *gitopsRig) countJobs(begin int64, created, started int) {
 	}
 }
 
-func (r *gitopsRig) auditEnd() int64 {
-	r.Helper()
-	end, err := plane.AuditEnd()
-	if err != nil {
-		r.Fatal(err)
-	}
-	return end
-}
-
 // audit returns the requests that may have changed something in the namespace since an offset of the audit log.
 func (r *gitopsRig) audit(begin int64) []testbed.AuditEntry {
 	r.Helper()
-	entries, _, err := plane.AuditSince(begin)
-	if err != nil {
-		r.Fatal(err)
-	}
-	return slices.DeleteFunc(entries, func(entry testbed.AuditEntry) bool {
+	return slices.DeleteFunc(auditSince(r, begin), func(entry testbed.AuditEntry) bool {
 		return entry.Namespace != r.namespace || strings.Contains(entry.URI, "dryRun=All") || slices.Contains([]string{"get", "list", "watch"}, entry.Verb)
 	})
 }

@@ -195,7 +195,7 @@ func (r *gitopsRig) play(steps []gitopsStep) {
 				want[app.workload()] = n
 			}
 		}
-		begin := r.auditEnd()
+		begin := auditEnd(r)
 		r.rolls(step.name, want, func() {
 			step.do()
 			r.quiet() // A tool may take back later what it finds, and rollouts end before the next step.
@@ -274,7 +274,7 @@ func (r *gitopsRig) awaitPods(app gitopsApp) {
 }
 
 // run runs a program as the cluster's admin, without anything of the user's configuration.
-func (r *gitopsRig) run(binary string, args ...string) {
+func (r *rig) run(binary string, args ...string) {
 	r.Helper()
 	cmd := exec.CommandContext(r.Context(), binary, append(args, "--namespace", r.namespace)...)
 	cmd.Env = []string{"HOME=" + r.TempDir(), "KUBECONFIG=" + plane.Kubeconfig()}

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
@@ -21,12 +19,7 @@ func (r *rig) annotateDeployment(name, annotation, value string) {
 	if value != "" {
 		text = fmt.Sprintf("%q", value)
 	}
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, annotation, text)
-	if _, err := r.client.AppsV1().Deployments(r.namespace).Patch(
-		r.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{},
-	); err != nil {
-		r.Fatal(err)
-	}
+	r.patchDeployment(name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, annotation, text))
 }
 
 // isHeld waits until a workload is held for a reason, with a text.

@@ -2,19 +2,24 @@ package tests
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/metric/noop"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/kubelet"
 )
 
@@ -64,6 +69,41 @@ func (r *rig) serves(k *kubelet.Kubelet, want string) (int, bool) {
 	return len(served), !slices.ContainsFunc(slices.Collect(maps.Values(served)), func(got string) bool { return got != want })
 }
 
+// shiftedClock is the time of an actuator, which a test may have go forward.
+type shiftedClock struct{ ahead atomic.Int64 }
+
+func (c *shiftedClock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+// pass has a time pass by the clock.
+func (c *shiftedClock) pass(d time.Duration) { c.ahead.Add(int64(d)) }
+
+// runAt runs an actuator with a clock, until the returned function is called. It has the account of the actuator, uses the NATS of the programs, and
+// no leader election. No rollout times out there because the clock goes forward.
+func (r *rig) runAt(clock *shiftedClock, set func(*actuate.Options)) (stop func()) {
+	r.Helper()
+	var log testkit.Log
+	options := actuate.DefaultOptions()
+	options.Cluster, options.Namespaces, options.LeaderElect = r.programs.Cluster(), []string{r.namespace}, false
+	options.Settle, options.Client, options.Now = 50*time.Millisecond, clientOf(r.T, actuatorAccount), clock.now
+	options.RolloutTimeout = 24 * time.Hour
+	options.Logger = slog.New(slog.NewJSONHandler(&log, nil))
+	options.Tracer, options.Meter = tracenoop.NewTracerProvider().Tracer(""), noop.NewMeterProvider().Meter("")
+	set(&options)
+	actuator, err := actuate.New(options)
+	if err != nil {
+		r.Fatal(err)
+	}
+	b := r.connect()
+	stop = testkit.Run(r.T, "actuator", func(ctx context.Context) error { return actuator.Run(ctx, b) })
+	r.Cleanup(func() {
+		if r.Failed() {
+			r.Logf("log of the actuator:\n%s", log.String())
+		}
+	})
+	r.eventually("the actuator knows the workloads", func(context.Context) bool { return actuator.Ready() == nil })
+	return stop
+}
+
 func TestPodsAreToldOfAChangeOnceTheirFilesAreNewAlsoByTheNextLeader(t *testing.T) {
 	t.Parallel()
 	r := newInPlaceRig(t)
@@ -73,7 +113,7 @@ func TestPodsAreToldOfAChangeOnceTheirFilesAreNewAlsoByTheNextLeader(t *testing.
 	pods := r.processes("web", "db", "password")
 	clock := &shiftedClock{}
 	run := func() func() {
-		return r.runAt(clock, func(o *actuate.Options) { o.InPlace, o.DialPod = true, pods.Dial })
+		return r.runAt(clock, func(o *actuate.Options) { o.ReloadInPlace, o.DialPod = 2*time.Minute, pods.Dial })
 	}
 	stop := run()
 	r.startWatcher()
@@ -93,7 +133,7 @@ func TestPodsAreToldOfAChangeOnceTheirFilesAreNewAlsoByTheNextLeader(t *testing.
 	if n, all := r.serves(pods, "one"); n != 3 || !all {
 		t.Fatalf("of %d processes not all have what they have read: somebody has told them too early", n)
 	}
-	clock.goTo(time.Now().Add(3 * time.Minute))
+	clock.pass(3 * time.Minute)
 	run()
 	r.eventually("the processes have read the file again", func(context.Context) bool {
 		n, all := r.serves(pods, "two")

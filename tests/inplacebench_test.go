@@ -17,7 +17,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
-// reloadDelayEnv is the variable with the --reload-delay that is measured beside a restart, such as 2m. Kubelets then refresh files when three quarters
+// reloadDelayEnv is the variable with the --reload-in-place that is measured beside a restart, such as 2m. Kubelets then refresh files when three quarters
 // of it are over. Without it they do so at once, the delay passes by the clock of the actuator, and nothing is measured.
 const reloadDelayEnv = "KEYTURN_RELOAD_MEASURED"
 
@@ -74,7 +74,7 @@ func (r *rig) arrives(k *kubelet.Kubelet, want string, count int, since, refresh
 	return a
 }
 
-// It measures what docs/benchmarks.md has, and so runs alone.
+// It measures what docs/measured/benchmarks.md has, and so runs alone.
 func TestAReloadInPlaceReplacesNoPodWhereARestartReplacesAll(t *testing.T) {
 	const count = 3
 	delay, refresh := 2*time.Minute, time.Duration(0)
@@ -97,7 +97,7 @@ func TestAReloadInPlaceReplacesNoPodWhereARestartReplacesAll(t *testing.T) {
 	told, others := r.processes("told", "db", "password"), r.processes("restarted", "db", "password")
 	clock := &shiftedClock{}
 	r.runAt(clock, func(o *actuate.Options) {
-		o.InPlace, o.ReloadDelay, o.DialPod, o.Settle = true, delay, told.Dial, time.Second
+		o.ReloadInPlace, o.DialPod, o.Settle = delay, told.Dial, time.Second
 	})
 	r.startWatcher()
 
@@ -122,7 +122,7 @@ func TestAReloadInPlaceReplacesNoPodWhereARestartReplacesAll(t *testing.T) {
 	}
 	if text != "" {
 		t.Logf("from the write of the Secret until %d processes have it: restart %.1f s with %d pods replaced; in place %.1f s with none, of which "+
-			"--reload-delay %.0f s and %.2f s for the rest; ratio %.2f", count, byRestart.took.Seconds(), byRestart.replaced(), inPlace.took.Seconds(),
+			"--reload-in-place %.0f s and %.2f s for the rest; ratio %.2f", count, byRestart.took.Seconds(), byRestart.replaced(), inPlace.took.Seconds(),
 			delay.Seconds(), (inPlace.took - delay).Seconds(), inPlace.took.Seconds()/byRestart.took.Seconds())
 	}
 	r.eventually("the outcome says so", func(context.Context) bool { return len(r.kubeEvents("told", "ReloadedInPlace")) == 1 })

@@ -18,7 +18,7 @@ func newJobsRig(t *testing.T, options programs.Options) *rig {
 
 func TestJobsAreStartedAndMadeAnewOnceForEachChange(t *testing.T) {
 	t.Parallel()
-	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--start-cronjobs", "--recreate-jobs", "--settle", "50ms"}})
+	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--jobs", "start,recreate", "--settle", "50ms"}})
 	for _, name := range []string{"db", "import", "export"} {
 		r.secret(name, map[string]string{"password": "one"})
 	}

@@ -26,10 +26,7 @@ func TestNoChangeMakesAProgramListAnything(t *testing.T) {
 	r.write(events.KindSecret, "unread", map[string]string{"password": "none"})
 	r.start()
 	r.passFence()
-	offset, err := plane.AuditEnd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	offset := auditEnd(t)
 	for round := range changes / sources {
 		r.rolls("changes of all sources", want, func() {
 			for i := range sources {
@@ -38,10 +35,7 @@ func TestNoChangeMakesAProgramListAnything(t *testing.T) {
 			r.set(events.KindSecret, "unread", "password", strconv.Itoa(round))
 		})
 	}
-	entries, _, err := plane.AuditSince(offset)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := auditSince(t, offset)
 	patches := 0
 	for _, account := range []string{"keyturn-watcher", "keyturn-actuator"} {
 		for _, e := range testbed.Requests(entries, testbed.ServiceAccountUser(programs.SystemNamespace, account)) {

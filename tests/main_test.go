@@ -39,7 +39,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer plane.Stop()
-	defer stopOperator()
-	defer stopArgoRollouts()
+	defer operator.kill()
+	defer argoRollouts.kill()
 	return m.Run()
 }

@@ -10,6 +10,16 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
+// lacksNATS waits until a program is alive and, for lack of NATS, not ready.
+func (r *rig) lacksNATS(program *programs.Program) {
+	r.Helper()
+	r.eventually("the "+program.Name()+" is alive and not ready", func(ctx context.Context) bool {
+		alive, _, err := program.Get(ctx, "health", "/livez")
+		ready, why, readyErr := program.Get(ctx, "health", "/readyz")
+		return err == nil && readyErr == nil && alive == http.StatusOK && ready == http.StatusServiceUnavailable && strings.Contains(why, "[-]nats: ")
+	})
+}
+
 func TestTheProgramsWaitForANATSThatIsUnreachable(t *testing.T) {
 	t.Parallel()
 	n := startOutsideNATS(t)
@@ -23,12 +33,7 @@ func TestTheProgramsWaitForANATSThatIsUnreachable(t *testing.T) {
 		r.eventually("the "+program.Name()+" says what it waits for", func(context.Context) bool {
 			return strings.Contains(program.Output(), `"nats unreachable","url":"`+n.URL()+`"`)
 		})
-		r.eventually("the "+program.Name()+" is alive and not ready", func(ctx context.Context) bool {
-			alive, _, err := program.Get(ctx, "health", "/livez")
-			ready, why, readyErr := program.Get(ctx, "health", "/readyz")
-			return err == nil && readyErr == nil && alive == http.StatusOK && ready == http.StatusServiceUnavailable &&
-				strings.Contains(why, "[-]nats: ")
-		})
+		r.lacksNATS(program)
 	}
 	before := r.generations()
 	n.Start()
@@ -38,5 +43,42 @@ func TestTheProgramsWaitForANATSThatIsUnreachable(t *testing.T) {
 	r.outcomeOf("web", events.VerbCompleted)
 	if got, want := r.generations()["web"], before["web"]+1; got != want {
 		t.Errorf("generation of web: got %d, want %d", got, want)
+	}
+}
+
+// startNATS starts the NATS beside the actuator, as a kubelet does first, and again when that container alone has ended.
+func (r *rig) startNATS() *programs.Program {
+	r.Helper()
+	n, err := r.programs.StartNATS()
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.own(n)
+	return n
+}
+
+func TestTheActuatorGoesOnAfterTheNATSBesideItWasKilled(t *testing.T) {
+	t.Parallel()
+	const size = 20
+	r := newRig(t, programs.Options{Beside: true, ActuatorArgs: []string{"--settle", "50ms"}})
+	r.fleet(size, ownSecret)
+	n := r.startNATS()
+	r.start()
+	r.awaitRecords()
+	before := r.generations()
+	n.Kill()
+	for _, program := range []*programs.Program{r.actuator, r.watcher} {
+		r.lacksNATS(program)
+	}
+	r.rotate(size, ownSecret)
+	r.startNATS().AwaitReady(t, patience)
+	r.actuator.AwaitReady(t, patience)
+	r.watcher.AwaitReady(t, patience)
+	r.eachRolledOnce(before)
+	r.eachToldOnce(before)
+	for _, program := range []*programs.Program{r.actuator, r.watcher} {
+		if program.Ended() {
+			t.Errorf("the %s has ended with a NATS that is another process", program.Name())
+		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// keysRig runs `watcher keys` as the job does, with the permissions of deploy/keys alone.
+// keysRig runs `keyturn keys` as the job does, with the permissions of deploy/keys alone.
 type keysRig struct {
 	*testing.T
 	namespace, kubeconfig, dir string
@@ -54,15 +54,8 @@ func (r *keysRig) confine() {
 	if err := plane.ApplyYAML(r.Context(), strings.NewReader(strings.ReplaceAll(string(policy), programs.SystemNamespace, r.namespace))); err != nil {
 		r.Fatal(err)
 	}
-	r.Cleanup(func() {
-		policies, ctx := kubernetes.NewForConfigOrDie(plane.Config()).AdmissionregistrationV1(), context.WithoutCancel(r.Context())
-		if err := policies.ValidatingAdmissionPolicyBindings().Delete(ctx, r.namespace+"-keys", metav1.DeleteOptions{}); err != nil {
-			r.Error(err)
-		}
-		if err := policies.ValidatingAdmissionPolicies().Delete(ctx, r.namespace+"-keys", metav1.DeleteOptions{}); err != nil {
-			r.Error(err)
-		}
-	})
+	own := []string{r.namespace + "-keys"}
+	r.Cleanup(func() { removePolicies(r, own, own) })
 }
 
 // refused reports whether an error is a refusal of the policy.
@@ -74,8 +67,10 @@ func (r *keysRig) refused(err error) bool {
 func (r *keysRig) run(name string) (string, error) {
 	r.Helper()
 	p, err := process.Start(process.Options{
-		Path: binaries.Watcher, Name: name, LogFile: filepath.Join(r.dir, name+".log"), Env: []string{"GORACE=atexit_sleep_ms=0"},
-		Args: []string{"keys", "--namespace", r.namespace, "--kubeconfig", r.kubeconfig, "--nats-tls"},
+		Path: binaries.Keyturn, Name: name, LogFile: filepath.Join(r.dir, name+".log"), Env: []string{"GORACE=atexit_sleep_ms=0"},
+		Args: []string{
+			"keys", "--namespace", r.namespace, "--kubeconfig", r.kubeconfig, "--nats-tls", "--nats-routes", "--audit", "--projector",
+		},
 	})
 	if err != nil {
 		r.Fatal(err)
@@ -117,10 +112,7 @@ func TestTheJobOfTheKeysGetsNoTokenOfAnotherAccount(t *testing.T) {
 	if _, err := kube.CoreV1().ServiceAccounts(r.namespace).Create(t.Context(), watcher, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	config, err := plane.ServiceAccountConfig(t.Context(), r.namespace, "keyturn-keys")
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := configOf(t, r.namespace, "keyturn-keys")
 	secrets := kubernetes.NewForConfigOrDie(config).CoreV1().Secrets(r.namespace)
 	attack := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "keyturn-nats-tls", Annotations: map[string]string{corev1.ServiceAccountNameKey: watcher.Name}},
@@ -152,7 +144,10 @@ func TestTheJobOfTheKeysGetsNoTokenOfAnotherAccount(t *testing.T) {
 		}
 	}
 	attack.Type, attack.Annotations = corev1.SecretTypeOpaque, nil
-	for _, name := range []string{"keyturn-watcher-env", "keyturn-actuator-env", "keyturn-nats", "other"} {
+	for _, name := range []string{
+		"keyturn-watcher-env", "keyturn-actuator-env", "keyturn-nats-env", "keyturn-nats", "keyturn-nats-leaf", "keyturn-nats-issuer", "keyturn-nats-other",
+		"other",
+	} {
 		attack.Name = name
 		if _, err := secrets.Create(t.Context(), attack, metav1.CreateOptions{}); !r.refused(err) {
 			t.Errorf("a Secret %s, which is none of the keys: got %v, want that the policy refuses it", name, err)
@@ -189,10 +184,7 @@ func TestTheJobOfTheKeysChangesNoOtherSecret(t *testing.T) {
 	if _, err := roles.Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	config, err := plane.ServiceAccountConfig(t.Context(), r.namespace, "keyturn-keys")
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := configOf(t, r.namespace, "keyturn-keys")
 	secrets := kubernetes.NewForConfigOrDie(config).CoreV1().Secrets(r.namespace)
 	update := func(ctx context.Context, name string) error {
 		_, err := secrets.Update(ctx, r.get(name), metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -211,10 +203,7 @@ func TestTheJobOfTheKeysChangesNoOtherSecret(t *testing.T) {
 func TestTheJobOfTheKeysReadsNoOtherSecret(t *testing.T) {
 	t.Parallel()
 	r := newKeysRig(t)
-	config, err := plane.ServiceAccountConfig(t.Context(), r.namespace, "keyturn-keys")
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := configOf(t, r.namespace, "keyturn-keys")
 	if output, err := r.run("install"); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}

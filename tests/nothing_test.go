@@ -11,8 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
@@ -82,12 +80,8 @@ func TestWhatIsNoChangeRollsNothing(t *testing.T) {
 		r.set(events.KindConfigMap, "app", "another", "one")
 	})
 	r.rollsNothing("labels of a workload", func() {
-		body := []byte(`{"metadata":{"labels":{"example.com/tier":"web"}}}`)
 		for _, name := range []string{"db", "app"} {
-			_, err := r.client.AppsV1().Deployments(r.namespace).Patch(r.Context(), name, types.MergePatchType, body, metav1.PatchOptions{})
-			if err != nil {
-				r.Fatal(err)
-			}
+			r.patchDeployment(name, `{"metadata":{"labels":{"example.com/tier":"web"}}}`)
 		}
 	})
 }
@@ -135,10 +129,7 @@ func TestARelistOfTheInformersRollsNothing(t *testing.T) {
 		}
 	}
 	r.rollsNothing("the API server is restarted", func() {
-		offset, err := plane.AuditEnd()
-		if err != nil {
-			r.Fatal(err)
-		}
+		offset := auditEnd(r)
 		// The programs do not watch this object. A watcher that has seen the latest write continues from there.
 		plane.Namespace(t)
 		restart()
@@ -156,10 +147,7 @@ func TestARelistOfTheInformersRollsNothing(t *testing.T) {
 // the audit log.
 func (r *rig) lists(account, resource string, offset int64) bool {
 	r.Helper()
-	entries, _, err := plane.AuditSince(offset)
-	if err != nil {
-		r.Fatal(err)
-	}
+	entries := auditSince(r, offset)
 	for _, e := range testbed.Requests(entries, testbed.ServiceAccountUser(programs.SystemNamespace, account)) {
 		if e.Resource == resource && e.Namespace == r.namespace && e.Code == http.StatusOK &&
 			(e.Verb == "list" || strings.Contains(e.URI, "sendInitialEvents=true")) {

@@ -18,16 +18,8 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-func TestASinkIsToldOfARolloutAndOneThatHangsDelaysNothing(t *testing.T) {
+func TestASinkIsToldOfARollout(t *testing.T) {
 	t.Parallel()
-	over := make(chan struct{})
-	asked := make(chan struct{}, 100)
-	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		asked <- struct{}{}
-		<-over
-	}))
-	t.Cleanup(hanging.Close)
-	t.Cleanup(func() { close(over) })
 	posted := make(chan string, 100) // each with its path in front
 	box := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body) // One that is cut off is not the expected one.
@@ -35,9 +27,7 @@ func TestASinkIsToldOfARolloutAndOneThatHangsDelaysNothing(t *testing.T) {
 	}))
 	t.Cleanup(box.Close)
 	config := filepath.Join(t.TempDir(), "notify.yaml")
-	sinks := "sinks:\n" +
-		"- {name: hanging, type: webhook, url: '" + hanging.URL + "', verbs: [started, completed]}\n" +
-		"- {name: box, type: webhook, url: '" + box.URL + "/in', verbs: [started, completed]}\n"
+	sinks := "sinks: [{name: box, type: webhook, url: '" + box.URL + "/in', verbs: [started, completed]}]\n"
 	if err := os.WriteFile(config, []byte(sinks), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +48,6 @@ func TestASinkIsToldOfARolloutAndOneThatHangsDelaysNothing(t *testing.T) {
 		}
 		got = append(got, m)
 	}
-	testkit.Receive(t, "a request to the one that hangs", asked)
 	want := []message{
 		{"demo", "Rollout", "started", "deployment", r.namespace, "web", "content-changed"},
 		{"demo", "Rollout", "completed", "deployment", r.namespace, "web", "rolled-out"},

@@ -55,24 +55,17 @@ var optIns = []optIn{
 	{name: "a name that only pulls use", workload: rollOn("secret/$-source"), read: readsByPull, rolls: true},
 
 	// What Reloader's annotations mean is in tests/reloader.
-	{name: "Reloader auto", workload: reloader("auto", "true"), rolls: true},
-	{name: "Reloader name", workload: secretReloader("reload", "$-source"), read: readsNothing, rolls: true},
-	{name: "Reloader ignore", workload: reloader("auto", "true"), source: reloader("ignore", "true")},
 	{
 		name:     "Reloader exclude over auto of ours",
 		workload: merge(rollOn("auto"), map[string]string{"secrets.exclude.reloader.stakater.com/reload": "$-source"}),
 	},
-	{name: "Reloader beside ours", workload: merge(rollOn("configmaps"), secretReloader("auto", "true")), rolls: true},
+	{name: "Reloader beside ours", workload: merge(rollOn("configmaps"), map[string]string{"secret.reloader.stakater.com/auto": "true"}), rolls: true},
 }
 
 func rollOn(items string) map[string]string { return map[string]string{"keyturn.dev/roll-on": items} }
 
 func reloader(annotation, value string) map[string]string {
 	return map[string]string{"reloader.stakater.com/" + annotation: value}
-}
-
-func secretReloader(annotation, value string) map[string]string {
-	return map[string]string{"secret.reloader.stakater.com/" + annotation: value}
 }
 
 func merge(annotations ...map[string]string) map[string]string {

@@ -157,15 +157,19 @@ func TestASecretWithoutAnEventIsComparedAgain(t *testing.T) {
 	r.awaitField("main", "password", "three")
 }
 
-func TestAnotherOwnerOfAFieldIsToldBeforeItsValueChanges(t *testing.T) {
+func TestAnotherOwnerOfAFieldIsToldBeforeItsValueChangesAndNothingIsForced(t *testing.T) {
 	t.Parallel()
 	r := newProjectRig(t, nil)
+	asSomeone := func(auth string) {
+		t.Helper()
+		patch := []byte(`{"spec":{"auth":` + auth + `}}`)
+		if _, err := r.widgets.Patch(t.Context(), "main", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "someone"}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	r.secret("db", map[string]string{"password": "one"})
 	r.widget("main", wantsPassword)
-	manual := []byte(`{"spec":{"auth":{"password":"one"}}}`)
-	if _, err := r.widgets.Patch(t.Context(), "main", types.MergePatchType, manual, metav1.PatchOptions{FieldManager: "someone"}); err != nil {
-		t.Fatal(err)
-	}
+	asSomeone(`{"password":"one"}`)
 	r.startReady()
 	told := r.awaitProjection("main", "shared")
 	want := "Another field manager owns spec.auth.password, too: the next value will be a conflict. Have it give the field up."
@@ -177,30 +181,14 @@ func TestAnotherOwnerOfAFieldIsToldBeforeItsValueChanges(t *testing.T) {
 		t.Errorf("got %d reports, want one", got)
 	}
 	r.secret("db", map[string]string{"password": "two"})
-	r.awaitProjection("main", "conflict")
-}
-
-func TestNothingIsForced(t *testing.T) {
-	t.Parallel()
-	r := newProjectRig(t, nil)
-	r.secret("db", map[string]string{"password": "one"})
-	r.widget("main", wantsPassword)
-	manual := []byte(`{"spec":{"auth":{"password":"by-hand"}}}`)
-	if _, err := r.widgets.Patch(t.Context(), "main", types.MergePatchType, manual, metav1.PatchOptions{FieldManager: "someone"}); err != nil {
-		t.Fatal(err)
-	}
-	r.startReady()
-	told := r.awaitProjection("main", "conflict")
+	told = r.awaitProjection("main", "conflict")
 	if want := "Another field manager owns spec.auth.password, and nothing is forced."; told.Message != want {
 		t.Errorf("got %q, want %q", told.Message, want)
 	}
 	r.awaitReads(len(r.reads()) + 2)
-	if got := r.field("main", "password"); got != "by-hand" || len(r.projections("main")) != 1 {
-		t.Errorf("got %q and %d reports, want what was written by hand, and one", got, len(r.projections("main")))
+	if got := r.field("main", "password"); got != "one" || len(r.projections("main")) != 2 {
+		t.Errorf("got %q and %d reports, want what was there, and two", got, len(r.projections("main")))
 	}
-	free := []byte(`{"spec":{"auth":{"password":null}}}`)
-	if _, err := r.widgets.Patch(t.Context(), "main", types.MergePatchType, free, metav1.PatchOptions{FieldManager: "someone"}); err != nil {
-		t.Fatal(err)
-	}
-	r.awaitField("main", "password", "one")
+	asSomeone(`{"password":null}`)
+	r.awaitField("main", "password", "two")
 }

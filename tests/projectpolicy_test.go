@@ -31,27 +31,15 @@ func (r *projectRig) confine(paths string) {
 			r.Fatal(err)
 		}
 	}
-	r.Cleanup(func() {
-		for _, name := range []string{r.namespace + "-projector", r.namespace + "-projection-widget"} {
-			for _, resource := range []string{"validatingadmissionpolicybindings", "validatingadmissionpolicies"} {
-				of := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}
-				err := dynamic.NewForConfigOrDie(plane.Config()).Resource(of).Delete(context.WithoutCancel(r.Context()), name, metav1.DeleteOptions{})
-				if err != nil {
-					r.Error(err)
-				}
-			}
-		}
-	})
+	own := []string{r.namespace + "-projector", r.namespace + "-projection-widget"}
+	r.Cleanup(func() { removePolicies(r, own, own) })
 }
 
 func TestTheProjectorsTokenWritesTheFieldsThatItWasGiven(t *testing.T) {
 	t.Parallel()
 	r := newProjectRig(t, nil)
 	r.confine("")
-	config, err := plane.ServiceAccountConfig(t.Context(), r.namespace, projectorAccount)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := configOf(t, r.namespace, projectorAccount)
 	version := "v1"
 	// patch sends one as the projector's token, in a dry run.
 	patch := func(name string, kind types.PatchType, manager string, force bool, body string) error {
@@ -150,15 +138,25 @@ func TestTheProjectorsTokenWritesTheFieldsThatItWasGiven(t *testing.T) {
 		t.Errorf("it forgets the owners of another version: got %v, want that the policy refuses it", err)
 	}
 	event := "{apiVersion: v1, kind: Event, metadata: {name: a, namespace: " + r.namespace + "}, reportingComponent: REPORTER, source: {component: keyturn}, " +
-		"involvedObject: {apiVersion: OF, kind: Widget, namespace: " + r.namespace + ", name: main}}"
+		"type: Normal, reason: R, message: MESSAGE, involvedObject: {apiVersion: OF, kind: Widget, namespace: " + r.namespace + ", name: main}}"
 	events := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace(r.namespace)
-	for reporter, of := range map[string]string{"kubelet": "example.org/v1", "keyturn.dev/projector": "v1"} {
+	for _, tt := range []struct {
+		reporter, of, message string
+		refused               bool
+	}{
+		{"keyturn.dev/projector", "example.org/v1", strings.Repeat("x", 1024), false},
+		{"keyturn.dev/projector", "example.org/v1", strings.Repeat("x", 1025), true},
+		{"kubelet", "example.org/v1", "m", true},
+		{"keyturn.dev/projector", "v1", "m", true},
+	} {
 		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(strings.NewReplacer("REPORTER", reporter, "OF", of).Replace(event)), &object.Object); err != nil {
+		manifest := strings.NewReplacer("REPORTER", tt.reporter, "OF", tt.of, "MESSAGE", tt.message).Replace(event)
+		if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := events.Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); !r.refused(err) {
-			t.Errorf("an Event of %s about a %s: got %v, want that the policy refuses it", reporter, of, err)
+		_, err := events.Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if r.refused(err) != tt.refused || err != nil && !tt.refused {
+			t.Errorf("an Event of %s about a %s of %d bytes: got %v, want refused %v", tt.reporter, tt.of, len(tt.message), err, tt.refused)
 		}
 	}
 	// Others are not confined.

@@ -19,10 +19,7 @@ import (
 func (r *projectRig) confinedTo(paths string) dynamic.ResourceInterface {
 	r.Helper()
 	r.confine(paths)
-	config, err := plane.ServiceAccountConfig(r.Context(), r.namespace, projectorAccount)
-	if err != nil {
-		r.Fatal(err)
-	}
+	config := configOf(r, r.namespace, projectorAccount)
 	widgets := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}).Namespace(r.namespace)
 	testkit.Await(r.T, "the policy is in force", func(ctx context.Context) bool {
 		_, err := widgets.Patch(ctx, "main", types.MergePatchType, []byte(`{"spec":{"size":9}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -25,7 +24,6 @@ import (
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
-	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
@@ -53,9 +51,6 @@ type projectRig struct {
 	asked []testbed.AuditEntry
 	read  int64
 }
-
-// projectorBinary is the path of the program, which has the race detector if the tests have it.
-var projectorBinary = sync.OnceValues(func() (string, error) { return build.Program(context.Background(), "./cmd/projector", build.Race()) })
 
 // exampleOf returns a file of deploy/projections/example for the namespace of a test.
 func exampleOf(t *testing.T, file, namespace string) []byte {
@@ -169,14 +164,10 @@ func (r *projectRig) start(env ...string) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	binary, err := projectorBinary()
-	if err != nil {
-		r.Fatal(err)
-	}
 	r.projector = &programs.Program{Process: process.Run(r.T, process.Options{
-		Path: binary, Name: "projector", Env: append([]string{"GORACE=atexit_sleep_ms=0"}, env...),
+		Path: binaries.Keyturn, Name: "projector", Env: append([]string{"GORACE=atexit_sleep_ms=0"}, env...),
 		Args: []string{
-			"--cluster", projectCluster, "--kubeconfig", kubeconfig, "--nats-url", r.nats.URL(), "--metrics-addr", "127.0.0.1:0",
+			"project", "--cluster", projectCluster, "--kubeconfig", kubeconfig, "--nats-url", r.nats.URL(), "--metrics-addr", "127.0.0.1:0",
 			"--health-addr", "127.0.0.1:0", "--projections-config", r.config, "--resync", cmp.Or(r.resync, "1s"), "--log-level", "debug",
 		},
 	})}

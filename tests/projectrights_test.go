@@ -40,10 +40,7 @@ func TestTheProjectorCannotReadASecretThatItWasNotGiven(t *testing.T) {
 	r.leaksNothing(secret)
 
 	// All its rights, as the authorizer knows them, and what its token gets.
-	config, err := plane.ServiceAccountConfig(t.Context(), r.namespace, projectorAccount)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := configOf(t, r.namespace, projectorAccount)
 	client := kubernetes.NewForConfigOrDie(config)
 	want := rightsOf("get", "secrets db").and(rightsOf("list watch patch", "widgets.example.org")).and(rightsOf("create", "events")).and(everybodys)
 	if diff := cmp.Diff(want.list(), rightsOfClient(t, client, r.namespace).list()); diff != "" {

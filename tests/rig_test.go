@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/programs"
@@ -184,6 +185,15 @@ func (r *rig) deployment(name string) *appsv1.Deployment {
 		r.Fatal(err)
 	}
 	return deployment
+}
+
+// patchDeployment makes a merge patch of a Deployment.
+func (r *rig) patchDeployment(name, patch string) {
+	r.Helper()
+	deployments := r.client.AppsV1().Deployments(r.namespace)
+	if _, err := deployments.Patch(r.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		r.Fatal(err)
+	}
 }
 
 // eventually waits for a condition.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
@@ -60,19 +61,28 @@ var (
 	namespacesWatched = rightsOf("list watch", "namespaces")
 	// identityRead is which cluster it is.
 	identityRead = rightsOf("get", "namespaces kube-system")
-	leaseHeld    = rightsOf("create", "leases.coordination.k8s.io").
+	// policiesListed is whether the policies that confine the actuator are there.
+	policiesListed = rightsOf("list", "validatingadmissionpolicies.admissionregistration.k8s.io",
+		"validatingadmissionpolicybindings.admissionregistration.k8s.io")
+	leaseHeld = rightsOf("create", "leases.coordination.k8s.io").
 			and(rightsOf("get update", "leases.coordination.k8s.io keyturn-actuator", "leases.coordination.k8s.io keyturn-actuator-dry-run"))
 )
 
-// clientOf has the token of a service account.
+// clientOf has the token of a service account of the programs.
 func clientOf(t *testing.T, account string) kubernetes.Interface {
 	t.Helper()
-	config, err := plane.ServiceAccountConfig(t.Context(), programs.SystemNamespace, account)
+	return kubernetes.NewForConfigOrDie(configOf(t, programs.SystemNamespace, account))
+}
+
+// configOf has the token of a service account of a namespace.
+func configOf(t testing.TB, namespace, account string) *rest.Config {
+	t.Helper()
+	config, err := plane.ServiceAccountConfig(t.Context(), namespace, account)
 	if err != nil {
 		t.Fatal(err)
 	}
 	config.QPS = -1
-	return kubernetes.NewForConfigOrDie(config)
+	return config
 }
 
 // rightsIn asks the API server for all rights that a service account has in a namespace. Those for one object alone have
@@ -154,8 +164,11 @@ func TestEachProgramHasExactlyTheRightsThatItNeeds(t *testing.T) {
 	}{
 		{"the watcher in any namespace", watcherAccount, r.namespace, sourcesRead.and(identityRead)},
 		{"the watcher in its own namespace", watcherAccount, programs.SystemNamespace, sourcesRead.and(identityRead)},
-		{"the actuator in any namespace", actuatorAccount, r.namespace, workloadsRoll.and(namespacesWatched).and(identityRead)},
-		{"the actuator in its own namespace", actuatorAccount, programs.SystemNamespace, workloadsRoll.and(namespacesWatched).and(leaseHeld).and(identityRead)},
+		{"the actuator in any namespace", actuatorAccount, r.namespace, workloadsRoll.and(namespacesWatched).and(identityRead).and(policiesListed)},
+		{
+			"the actuator in its own namespace", actuatorAccount, programs.SystemNamespace,
+			workloadsRoll.and(namespacesWatched).and(leaseHeld).and(identityRead).and(policiesListed),
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -235,10 +248,7 @@ func TestTheProgramsAskForNothingThatTheyMayNotHave(t *testing.T) {
 	web := r.reading("web", "db", 1, nil)
 	programs.ReadConfigMap(&web.Spec.Template, "app")
 	r.deploy(web)
-	begin, err := plane.AuditEnd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	begin := auditEnd(t)
 	r.start()
 	r.eventually("the actuator says that it is confined", func(context.Context) bool {
 		return strings.Contains(r.actuator.Output(), "an admission policy confines this account")
@@ -253,10 +263,7 @@ func TestTheProgramsAskForNothingThatTheyMayNotHave(t *testing.T) {
 			t.Fatalf("stopping the %s: %v", stop.Name(), err)
 		}
 	}
-	entries, _, err := plane.AuditSince(begin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := auditSince(t, begin)
 	// A program does not have to use all of its role.
 	tests := []struct {
 		account string
@@ -265,7 +272,8 @@ func TestTheProgramsAskForNothingThatTheyMayNotHave(t *testing.T) {
 	}{
 		{watcherAccount, sourcesRead.and(rightsOf("get", "namespaces")), rightsOf("watch", "secrets", "configmaps").and(rightsOf("get", "namespaces"))},
 		{
-			actuatorAccount, workloadsRoll.and(rightsOf("create get update", "leases.coordination.k8s.io")).and(rightsOf("get list watch", "namespaces")),
+			actuatorAccount,
+			workloadsRoll.and(rightsOf("create get update", "leases.coordination.k8s.io")).and(rightsOf("get list watch", "namespaces")).and(policiesListed),
 			rightsOf("patch", "deployments.apps").and(rightsOf("create", "events")).and(rightsOf("update", "leases.coordination.k8s.io")),
 		},
 	}
@@ -281,7 +289,7 @@ func TestTheProgramsAskForNothingThatTheyMayNotHave(t *testing.T) {
 			if entry.Code == 401 || entry.Code == 403 && !itself || entry.Code >= 500 {
 				t.Errorf("%s: %s %s: status %d", tt.account, entry.Verb, entry.URI, entry.Code)
 			}
-			identity := entry.URI == "/api/v1/namespaces/"+metav1.NamespaceSystem
+			identity := entry.URI == "/api/v1/namespaces/"+metav1.NamespaceSystem || entry.Group == "admissionregistration.k8s.io"
 			if outside := entry.Namespace != r.namespace && (entry.Namespace != programs.SystemNamespace || entry.Resource != "leases"); outside && !identity && !itself && !byName {
 				t.Errorf("%s: %s %s: outside of its namespace", tt.account, entry.Verb, entry.URI)
 			}

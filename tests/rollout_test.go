@@ -10,12 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
@@ -35,7 +31,7 @@ func (r *rig) outcomes() (outcomes []events.Outcome) {
 
 // readOutcomes is outcomes in one attempt.
 func (r *rig) readOutcomes(ctx context.Context) (outcomes []events.Outcome, err error) {
-	connection, err := nats.Connect(r.programs.NATSURL())
+	connection, err := r.dialNATS()
 	if err != nil {
 		return nil, err
 	}
@@ -181,50 +177,6 @@ func (r *rig) keepsToTheWaves() {
 	}
 }
 
-// deployOnce creates a Deployment whose pods are available, and whose next ones cannot be made: their account is gone by then. Its controller gives up
-// after ten seconds.
-func (r *rig) deployOnce(deployment *appsv1.Deployment) {
-	r.Helper()
-	accounts, name := r.client.CoreV1().ServiceAccounts(r.namespace), deployment.Name
-	if _, err := accounts.Create(r.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
-		r.Fatal(err)
-	}
-	deployment.Spec.ProgressDeadlineSeconds = new(int32(10))
-	deployment.Spec.Template.Spec.ServiceAccountName = name
-	r.deploy(deployment)
-	if err := accounts.Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
-		r.Fatal(err)
-	}
-}
-
-func TestAFailedRolloutHoldsTheWorkloadsThatHaveNotRolledForTheSameChange(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
-	r.secret("shared", map[string]string{"password": "one"})
-	r.deployOnce(r.reading("first", "shared", 1, map[string]string{"keyturn.dev/wave": "-1"}))
-	r.deploy(r.reading("second", "shared", 1, nil))
-	r.start()
-	r.secret("shared", map[string]string{"password": "two"})
-
-	if outcome := r.outcomeOf("first", events.VerbFailed); outcome.Reason != "deadline-exceeded" {
-		t.Errorf("reason of the failure: got %s, want deadline-exceeded", outcome.Reason)
-	}
-	r.eventually("the second is held because the first failed", func(context.Context) bool {
-		return slices.ContainsFunc(r.outcomes(), func(outcome events.Outcome) bool {
-			return outcome.Workload.Name == "second" && outcome.Verb == events.VerbHeld && outcome.Reason == "peer-failed"
-		})
-	})
-	if second := r.deployment("second"); programs.Revision(&second.Spec.Template) != "" {
-		t.Error("the second was rolled although the first had failed")
-	}
-
-	mend := []byte(`{"spec":{"template":{"spec":{"serviceAccountName":null,"serviceAccount":null}}}}`)
-	if _, err := r.client.AppsV1().Deployments(r.namespace).Patch(t.Context(), "first", types.MergePatchType, mend, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	r.outcomeOf("second", events.VerbCompleted)
-}
-
 func TestARolloutIsFollowedToItsEndByTheNextActuator(t *testing.T) {
 	t.Parallel()
 	n := startOutsideNATS(t)
@@ -233,34 +185,19 @@ func TestARolloutIsFollowedToItsEndByTheNextActuator(t *testing.T) {
 	web := r.reading("web", "db", 1, nil)
 	r.deploy(web)
 	// From now on new pods find no node, and the old one stays until they do.
-	cordon := []byte(`{"spec":{"template":{"spec":{"nodeSelector":{"example.com/nowhere":"true"}}}}}`)
-	if _, err := r.client.AppsV1().Deployments(r.namespace).Patch(t.Context(), "web", types.MergePatchType, cordon, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	r.patchDeployment("web", `{"spec":{"template":{"spec":{"nodeSelector":{"example.com/nowhere":"true"}}}}}`)
 	r.start()
 	r.secret("db", map[string]string{"password": "two"})
 	started := r.outcomeOf("web", events.VerbStarted)
-	// Kubernetes Events are sent afterwards, and one that was not goes with the process.
-	r.eventually("the Deployment tells of the roll", func(context.Context) bool { return len(r.kubeEvents("web", "Rolled")) == 1 })
 	r.actuator.Kill()
-	uncordon := []byte(`{"spec":{"template":{"spec":{"nodeSelector":null}}}}`)
-	if _, err := r.client.AppsV1().Deployments(r.namespace).Patch(t.Context(), "web", types.MergePatchType, uncordon, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	r.patchDeployment("web", `{"spec":{"template":{"spec":{"nodeSelector":null}}}}`)
 	r.startActuator()
 	completed := r.outcomeOf("web", events.VerbCompleted)
 	if completed.Revision != started.Revision || completed.Cause != started.Cause {
 		t.Errorf("completed: got revision %s for %s, want %s for %s", completed.Revision, completed.Cause, started.Revision, started.Cause)
 	}
-	r.eventually("the Deployment tells of it in Events", func(ctx context.Context) bool {
-		list, err := r.client.CoreV1().Events(r.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=web"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		reasons := map[string]bool{}
-		for _, event := range list.Items {
-			reasons[event.Reason] = true
-		}
-		return reasons["Rolled"] && reasons["RolloutCompleted"]
+	r.eventually("an Event of the Deployment says what was rolled for what", func(context.Context) bool {
+		list := r.kubeEvents("web", "RolloutCompleted")
+		return len(list) == 1 && strings.Contains(list[0].Message, "rolled for secret/db")
 	})
 }

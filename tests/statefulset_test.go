@@ -43,32 +43,14 @@ func (r *rig) patchStateful(name, patch string) {
 	}
 }
 
-// That the rollout may take longer than --rollout-timeout while pods are replaced is in the tests of internal/actuate.
-func TestARolloutOfAStatefulSetEndsWithItsLastPod(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms"}})
-	r.secret("db", map[string]string{"password": "one"})
-	r.deployStateful("nodes", "db", 3, nil)
-	// From now on each pod must have been ready for a second before the next is replaced.
-	r.patchStateful("nodes", `{"spec":{"minReadySeconds":1}}`)
-	r.start()
-	r.secret("db", map[string]string{"password": "two"})
-	completed := r.outcomeOf("nodes", events.VerbCompleted)
-	set := r.stateful(t.Context(), "nodes")
-	if programs.Revision(&set.Spec.Template) != completed.Revision || set.Status.UpdatedReplicas != 3 || set.Status.AvailableReplicas != 3 {
-		t.Errorf("of 3 pods %d are new, and %d are available", set.Status.UpdatedReplicas, set.Status.AvailableReplicas)
-	}
-	if got := r.count("nodes", events.VerbFailed); got != 0 {
-		t.Errorf("the rollout has failed %d times", got)
-	}
-}
-
 func TestAStatefulSetWhosePodsDoNotStartHoldsItsPeersUntilItIsRepaired(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms", "--rollout-timeout", "20s"}})
 	r.secret("shared", map[string]string{"password": "one"})
 	r.deployStateful("broken", "shared", 2, map[string]string{"keyturn.dev/wave": "-1"})
 	r.deployStateful("nodes", "shared", 2, nil)
+	// From now on each pod must have been ready for a second before the next is replaced.
+	r.patchStateful("nodes", `{"spec":{"minReadySeconds":1}}`)
 	// The next pod stays pending, and the others are not replaced: no node takes it.
 	r.patchStateful("broken", `{"spec":{"template":{"spec":{"nodeSelector":{"example.com/nowhere":"true"}}}}}`)
 	r.start()
@@ -87,5 +69,12 @@ func TestAStatefulSetWhosePodsDoNotStartHoldsItsPeersUntilItIsRepaired(t *testin
 	if err := r.client.CoreV1().Pods(r.namespace).Delete(t.Context(), "broken-1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r.outcomeOf("nodes", events.VerbCompleted)
+	completed := r.outcomeOf("nodes", events.VerbCompleted)
+	set := r.stateful(t.Context(), "nodes")
+	if programs.Revision(&set.Spec.Template) != completed.Revision || set.Status.UpdatedReplicas != 2 || set.Status.AvailableReplicas != 2 {
+		t.Errorf("when it was completed, of 2 pods %d are new, and %d are available", set.Status.UpdatedReplicas, set.Status.AvailableReplicas)
+	}
+	if got := r.count("nodes", events.VerbFailed); got != 0 {
+		t.Errorf("the rollout has failed %d times", got)
+	}
 }

@@ -77,7 +77,7 @@ func newStoreRig(t *testing.T, w way, options programs.Options) *storeRig {
 			t.Fatal(err)
 		}
 		s.listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		options.WatcherArgs = append(options.WatcherArgs, "--openbao-audit-listen", s.listen, "--openbao-audit-token-file", s.tokens)
+		options.WatcherArgs = append(options.WatcherArgs, "--openbao-audit-listen", s.listen)
 		if secretstore.OpenBao() {
 			storeOptions.AuditURL, storeOptions.AuditToken = s.receiver(), auditToken
 		}
@@ -106,7 +106,8 @@ func newStoreRig(t *testing.T, w way, options programs.Options) *storeRig {
   address: %s
   auth: {tokenFile: %s}
   poll: {interval: %s, %s}
-`, s.store.Address(), storeToken, interval, polled))
+audit: {tokenFile: %s}
+`, s.store.Address(), storeToken, interval, polled, s.tokens))
 	s.applyStore()
 	return s
 }

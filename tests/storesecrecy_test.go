@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/vault/api"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testbed/secretstore"
 )
 
 func TestNothingOfTheAuditFeedButNamesLeaves(t *testing.T) {
@@ -42,6 +44,9 @@ func TestNothingOfTheAuditFeedButNamesLeaves(t *testing.T) {
 	// A name that does get out, to show that the search would find a value.
 	decoy := "decoy." + string(secretText(t))
 	path := "shop/" + decoy
+	s.omitAuthors()
+	author := secretText(t)
+	c.needles = append(c.needles, needle{"who writes", author})
 
 	c.keepInStore(s, path)
 	s.externalSecret("db", path)
@@ -61,6 +66,9 @@ func TestNothingOfTheAuditFeedButNamesLeaves(t *testing.T) {
 	c.keepInStore(s, path)
 	s.awaitVersion(path, "rotated", "update", 3)
 	s.awaitGeneration("web", 3)
+	s.writeAs(string(author), "shop/written")
+	// Nothing has polled since, so the line of the author's write has been used.
+	s.awaitVersion("shop/written", "rotated", "create", 1)
 	s.quiet()
 
 	c.collect(h, "web")
@@ -89,6 +97,43 @@ func TestNothingOfTheAuditFeedButNamesLeaves(t *testing.T) {
 		}
 	}
 	t.Logf("looked for %d forms in %d bytes", len(c.needles), h.sizeOf(""))
+}
+
+// omitAuthors has the watcher leave out who writes.
+func (s *storeRig) omitAuthors() {
+	s.Helper()
+	config, err := os.ReadFile(s.config)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.write(s.config, strings.Replace(string(config), "\n  poll: ", "\n  omitAuthors: true\n  poll: ", 1))
+}
+
+// writeAs writes a secret as a client with a display name, which the store's audit then has.
+func (s *storeRig) writeAs(name, path string) {
+	s.Helper()
+	token, err := s.store.Client().Auth().Token().CreateWithContext(s.Context(), &api.TokenCreateRequest{DisplayName: name, Policies: []string{"root"}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	client, err := s.store.Client().Clone()
+	if err != nil {
+		s.Fatal(err)
+	}
+	client.SetToken(token.Auth.ClientToken)
+	if _, err := client.KVv2("secret").Put(s.Context(), path, map[string]any{"password": "one"}); err != nil {
+		s.Fatal(err)
+	}
+	if secretstore.OpenBao() {
+		return // It has no file to look into.
+	}
+	audited, err := os.ReadFile(s.store.AuditFile("file"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	if !strings.Contains(string(audited), `"display_name":"token-`+name+`"`) {
+		s.Error("the audit log does not say who writes, so that nothing could have left")
+	}
 }
 
 // keepInStore writes a secret of values of many kinds, with a key that nobody reads by its name. The store's audit has numbers

@@ -2,26 +2,21 @@ package tests
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-var (
-	prometheuses  = schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "prometheuses"}
-	alertmanagers = schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "alertmanagers"}
-)
+var prometheuses = schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "prometheuses"}
 
 const prometheusRecipe = "prometheus-operator"
 
@@ -62,7 +57,7 @@ func TestAPrometheusIsRolledAndFollowedToItsEnd(t *testing.T) {
 		t.Error("the pods were not replaced")
 	}
 	r.eventually("an Event about it says so", func(ctx context.Context) bool {
-		list, err := r.client.CoreV1().Events(r.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Prometheus,reason=Rolled"})
+		list, err := r.client.CoreV1().Events(r.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Prometheus,reason=RolloutCompleted"})
 		return err == nil && len(list.Items) == 1
 	})
 	if revision := r.stateful(t.Context(), "prometheus-other").Spec.Template.Annotations["keyturn.dev/revision"]; revision != "" {
@@ -79,46 +74,15 @@ func TestAPrometheusIsRolledAndFollowedToItsEnd(t *testing.T) {
 	if diff := cmp.Diff(map[events.Verb]int{events.VerbStarted: 2, events.VerbCompleted: 2}, verbs(told)); diff != "" {
 		t.Errorf("the outcomes of two changes (-want +got):\n%s\n%+v", diff, told)
 	}
+	recipe, err := os.ReadFile(recipeFile(prometheusRecipe))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.installed(map[string]string{"KEYTURN_TARGETS_CONFIG": "/etc/keyturn-files/targets.yaml"}, map[string]string{"targets.yaml": string(recipe)})
 	for _, workload := range []string{"prometheus/main", "statefulset/prometheus-main"} {
-		said := r.ask("explain", workload, "-n", r.namespace, "--targets-config", recipeFile(prometheusRecipe))
+		said := r.ask("explain", workload, "-n", r.namespace)
 		if !strings.Contains(said, "prometheus/main in namespace") || !strings.Contains(said, "secret/db ") || !strings.Contains(said, "the workload was rolled for this change") {
 			t.Errorf("explain of %s: got\n%s", workload, said)
 		}
 	}
-}
-
-// It is not parallel: it removes a kind.
-func TestTargetsAreRolledWheneverTheirKindIsInstalled(t *testing.T) {
-	uninstall(t, "alertmanagers.monitoring.coreos.com")
-	r := newTargetRig(t, prometheusRecipe, alertmanagers, programs.Options{})
-	r.secret("db", map[string]string{"password": "one"})
-	r.deploy(r.reading("api", "db", 1, nil))
-	r.start()
-	r.secret("db", map[string]string{"password": "two"})
-	r.outcomeOf("api", events.VerbCompleted)
-	if err := plane.ApplyKindsOf(t.Context(), build.PrometheusOperator, "Alertmanager"); err != nil {
-		t.Fatal(err)
-	}
-	r.create("apiVersion: monitoring.coreos.com/v1\nkind: Alertmanager\nmetadata: {name: main, annotations: {keyturn.dev/roll-on: auto}}\nspec: {secrets: [db]}\n")
-	r.eventually("the actuator knows the Alertmanager", func(context.Context) bool {
-		return r.series(r.actuator, "keyturn_workloads", `kind="alertmanager"`) == "1"
-	})
-	r.secret("db", map[string]string{"password": "three"})
-	r.eventually("it is rolled", func(context.Context) bool {
-		return r.field("main", "spec", "podMetadata", "annotations", "keyturn.dev/revision") != ""
-	})
-}
-
-// uninstall removes a kind, and with it all that there are.
-func uninstall(t *testing.T, name string) {
-	t.Helper()
-	resource := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	kinds := dynamic.NewForConfigOrDie(plane.Config()).Resource(resource)
-	testkit.Await(t, "the kind is not installed", func(ctx context.Context) bool {
-		err := kinds.Delete(ctx, name, metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			t.Fatal(err)
-		}
-		return err != nil
-	})
 }

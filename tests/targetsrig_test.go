@@ -67,10 +67,10 @@ func applyRecipe(t *testing.T, recipe string) {
 			continue
 		}
 		conditions, _, err := unstructured.NestedSlice(object.Object, "spec", "matchConditions")
-		if err != nil || len(conditions) != 3 {
+		if err != nil || len(conditions) != 4 {
 			t.Fatalf("the conditions of the policy: got %v, %v, want one more than it has without a target", conditions, err)
 		}
-		condition := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"matchConditions": conditions[2:]}}}
+		condition := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"matchConditions": conditions[3:]}}}
 		condition.SetGroupVersionKind(object.GroupVersionKind())
 		policies := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}
 		// It is that of another manager than what the other tests apply.

@@ -133,7 +133,7 @@ func TestATenantThatFloodsTheStreamsHarmsNoOther(t *testing.T) {
 		shop.programs = shop.programs.Upgraded(built)
 	}
 	shop.secret("db", map[string]string{"password": "0"})
-	shop.deploy(shop.reading("web", "db", 1, nil))
+	shop.deploy(shop.reading("web", "db", 1, map[string]string{"keyturn.dev/max-rolls-per-hour": "0"})) // It is rolled again and again.
 	flood := newTenantFlood(bank)
 	shop.startActuator()
 	shop.startWatcher(budget...)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -155,6 +156,22 @@ func TestATenantRollsOnNoSecretInAStoreThatItMayNotName(t *testing.T) {
 	}
 }
 
+// deployOnce creates a Deployment whose pods are available, and whose next ones cannot be made: their account is gone by then. Its controller gives up
+// after ten seconds.
+func (r *rig) deployOnce(deployment *appsv1.Deployment) {
+	r.Helper()
+	accounts, name := r.client.CoreV1().ServiceAccounts(r.namespace), deployment.Name
+	if _, err := accounts.Create(r.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	deployment.Spec.ProgressDeadlineSeconds = new(int32(10))
+	deployment.Spec.Template.Spec.ServiceAccountName = name
+	r.deploy(deployment)
+	if err := accounts.Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
+		r.Fatal(err)
+	}
+}
+
 func TestATenantHoldsNoOtherThroughASecretInAStore(t *testing.T) {
 	t.Parallel()
 	shop, bank := tenants(t, grantStores(t, `- {namespaces: ["*"], store: bao, paths: ["*"]}`))
@@ -163,7 +180,9 @@ func TestATenantHoldsNoOtherThroughASecretInAStore(t *testing.T) {
 	bank.deploy(bank.naming("second", shared, "0"))
 	shop.start()
 	shop.rotateShared()
-	bank.awaitTold(events.VerbFailed, 1)
+	if failed := bank.outcomeOf("first", events.VerbFailed); failed.Reason != "deadline-exceeded" {
+		t.Errorf("reason of the failure: got %s, want deadline-exceeded", failed.Reason)
+	}
 	bank.eventually("the second of the tenant is held because the first failed", func(context.Context) bool {
 		return slices.ContainsFunc(bank.told(events.VerbHeld), func(outcome events.Outcome) bool { return outcome.Reason == "peer-failed" })
 	})

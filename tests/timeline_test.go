@@ -29,12 +29,7 @@ func drawn(east, west *storeRig, url string) {
 	if _, err := east.store.Client().KVv2("secret").Put(east.Context(), "shop/db", map[string]any{"pasword": "four"}); err != nil {
 		east.Fatal(err)
 	}
-	plugin, err := build.Program(east.Context(), "./cmd/kubectl-keyturn", build.Race())
-	if err != nil {
-		east.Fatal(err)
-	}
 	draw := east.command("timeline", "--all-clusters", "--all-namespaces", "--since", "", "--trace-url", url+"/trace/{traceID}")
-	draw.binary = plugin
 	var page string
 	east.eventually("the page has the failures, and the wait", func(context.Context) bool {
 		got := draw.run(east.T)

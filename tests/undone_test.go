@@ -2,8 +2,6 @@ package tests
 
 import (
 	"context"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,10 +15,9 @@ import (
 
 // rolled is the workload web of one kind, which a test rolls as the actuator does.
 type rolled struct {
-	*testing.T
-	kind      patching.Kind
-	objects   patching.Objects
-	namespace string
+	*rig
+	kind    patching.Kind
+	objects patching.Objects
 }
 
 func (r rolled) read() *patching.Workload {
@@ -60,31 +57,22 @@ func (r rolled) roll(version string) *patching.Workload {
 	return w
 }
 
-func (r rolled) kubectl(args ...string) {
-	r.Helper()
-	cmd := exec.CommandContext(r.Context(), tool(r.T, build.Kubectl), append(args, "--namespace", r.namespace)...)
-	cmd.Env = []string{"HOME=" + r.TempDir(), "KUBECONFIG=" + plane.Kubeconfig()}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		r.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-}
-
 // kubectl names no field manager for `rollout undo`, so the API server takes the name of the program. That is no contract.
 func TestWhatKubectlUndoesIsToldFromWhatAToolPutsBack(t *testing.T) {
 	t.Parallel()
-	client, namespace := kubernetes.NewForConfigOrDie(plane.Config()), plane.Namespace(t)
+	client, namespace, kubectl := kubernetes.NewForConfigOrDie(plane.Config()), plane.Namespace(t), tool(t, build.Kubectl)
 	createEveryKind(t, client, namespace, "web", map[string]string{"keyturn.dev/roll-on": "auto"})
 	for _, name := range []string{"deployment", "statefulset", "daemonset"} {
 		t.Run(name, func(t *testing.T) {
 			kind, _ := patching.BuiltIn().Named(name)
-			r := rolled{t, kind, kind.Objects(patching.Clients{Typed: client}, namespace), namespace}
+			r := rolled{&rig{T: t, namespace: namespace}, kind, kind.Objects(patching.Clients{Typed: client}, namespace)}
 			r.roll("100")
 			before := r.roll("110")
 			if got := before.Fate(patching.Seen{}); got != patching.RollStands || before.UndoneBy != "" {
 				t.Errorf("after a roll: %s, by %q", got, before.UndoneBy)
 			}
 
-			r.kubectl("rollout", "undo", name+"/web")
+			r.run(kubectl, "rollout", "undo", name+"/web")
 			after := r.read()
 			live, start := after.Fate(patching.Seen{Before: before, Ended: true}), after.Fate(patching.Seen{Ended: true})
 			if live != patching.RollUndone || start != patching.RollUndone || after.UndoneBy != "kubectl" {
@@ -99,12 +87,12 @@ func TestWhatKubectlUndoesIsToldFromWhatAToolPutsBack(t *testing.T) {
 			if before.UndoneBy != "" {
 				t.Errorf("after the next roll it counts as undone by %q", before.UndoneBy)
 			}
-			r.kubectl("patch", name, "web", "--type", "json", "--patch",
+			r.run(kubectl, "patch", name, "web", "--type", "json", "--patch",
 				`[{"op": "replace", "path": "/spec/template/metadata/annotations/keyturn.dev~1revision", "value": "put-back"}]`)
 			if after := r.read(); after.Fate(patching.Seen{Before: before}) != patching.RollReverted || after.UndoneBy != "" {
 				t.Errorf("after a tool put it back: %s, by %q", after.Fate(patching.Seen{Before: before}), after.UndoneBy)
 			}
-			r.kubectl("rollout", "restart", name+"/web")
+			r.run(kubectl, "rollout", "restart", name+"/web")
 			if after := r.read(); after.UndoneBy != "" {
 				t.Errorf("after a restart it counts as undone by %q", after.UndoneBy)
 			}

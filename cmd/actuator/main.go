@@ -3,15 +3,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/commands"
-	"github.com/keyturn/keyturn/internal/inspect"
 	"github.com/keyturn/keyturn/internal/program"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // version is set when a release is built.
@@ -33,27 +30,7 @@ func newCommand(heap uint64) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return a.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: heap})
 	}
-	a.AddCommonFlags(cmd.PersistentFlags())
-	a.AddRunFlags(cmd.Flags())
-	reads := readProgram(a)
-	cmd.AddCommand(
-		commands.Explain(reads), commands.History(reads), commands.Compare(reads), commands.Clusters(reads), commands.DeadLetters(reads),
-		commands.Ready(),
-	)
+	a.AddFlags(cmd.Flags())
+	cmd.AddCommand(newReadyCommand())
 	return cmd
-}
-
-// readProgram returns what the commands read with.
-func readProgram(a *program.Actuator) *commands.Program {
-	return &commands.Program{
-		Settings: &a.Actuate,
-		Clients: func() (workload.Clients, error) {
-			typed, errTyped := a.Process.Kube.Client()
-			custom, errCustom := a.Process.Kube.Dynamic()
-			return workload.Clients{Typed: typed, Dynamic: custom}, errors.Join(errTyped, errCustom)
-		},
-		Streams: func(context.Context) (inspect.Streams, error) {
-			return inspect.Streams{Connect: a.Process.NATS, Cluster: a.Process.Cluster}, nil
-		},
-	}
 }

@@ -44,7 +44,7 @@ func TestTheActuatorBecomesReadyAndEnds(t *testing.T) {
 			cmd.SetErr(log)
 			cmd.SetArgs(append([]string{
 				"--cluster", "west", "--kubeconfig", apitest.Start(t), "--leader-elect=false", "--metrics-addr", "127.0.0.1:0",
-				"--health-addr", "127.0.0.1:0", "--nats-embedded", "--nats-store-dir", testkit.StoreDir(t),
+				"--health-addr", "127.0.0.1:0", "--nats-store-dir", testkit.StoreDir(t),
 			}, tt.args...))
 			stop := testkit.Run(t, "actuator", func(ctx context.Context) error {
 				if err := cmd.ExecuteContext(ctx); !errors.Is(err, context.Canceled) {

@@ -31,6 +31,5 @@ func newCommand(heap uint64) *cobra.Command {
 		return w.Run(cmd.Context(), cmd.ErrOrStderr(), program.Build{Version: version, SmallHeap: heap})
 	}
 	w.AddFlags(cmd.Flags())
-	cmd.AddCommand(newKeysCommand())
 	return cmd
 }

@@ -48,7 +48,6 @@ fill() {
 		*@exports) printf '%s' "$exports" ;;
 		*@imports) printf '%s' "$imports" ;;
 		*@leaf_publish) printf '%s' "$leaf_publish" ;;
-		*@leaf_deny) printf '%s' "$leaf_deny" ;;
 		*@leaf_subscribe) printf '%s' "$leaf_subscribe" ;;
 		*@sources) printf '%s' "$sources" ;;
 		*"nkey: @"*)
@@ -63,7 +62,7 @@ fill() {
 # passages CLUSTER: sets what an account needs in addition for events about the secret stores. Requests to the domain hub that arrive over
 # a leaf node are mapped before they are imported; others are not.
 passages() {
-	exports= imports= leaf_publish= leaf_subscribe= leaf_deny= sources=
+	exports= imports= leaf_publish= leaf_subscribe= sources=
 	[ "$stores" ] || return 0
 	request="CONSUMER.CREATE.CHANGES.*.keyturn.v1.$stores.openbao.>"
 	if [ "$1" = "$stores" ]; then
@@ -83,9 +82,6 @@ passages() {
 "
 	leaf_publish="      \"\$JS.hub.API.$request\"
       \"\$JS.FC.CHANGES.>\"
-"
-	# The filter in the request cannot tell whose consumer it changes: the name can.
-	leaf_deny="      \"\$JS.hub.API.CONSUMER.CREATE.CHANGES.projector-$stores.>\"
 "
 	leaf_subscribe="      \"\$JS.S.>\"
       \"\$JSC.R.>\"

@@ -89,7 +89,7 @@ func run(ctx context.Context, address, stream, filter, durable string, out io.Wr
 	}
 }
 
-// write prints one line per event. The data of an event is JSON; docs/events.md lists its fields.
+// write prints one line per event. The data of an event is JSON; docs/reference/events.md lists its fields.
 func write(out io.Writer, e *event.Event) error {
 	extensions := e.Extensions()
 	_, err := fmt.Fprintf(out, "%s %s %s %s %s\n",

@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nuid"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/forcesync"
@@ -20,15 +17,6 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
-
-// Actuator rolls the workloads that depend on what changed. Make one with New.
-type Actuator struct {
-	surroundings
-
-	// syncWatch is nil without Options.ForceSync.
-	syncWatch *forcesync.Watch
-	leading   atomic.Bool
-}
 
 // New returns an Actuator. If options are not valid, the error has a line for each problem.
 func New(options Options) (*Actuator, error) {
@@ -58,8 +46,8 @@ func New(options Options) (*Actuator, error) {
 	a.inventory = inventory.New(inventory.Options{
 		Clients: options.clients(), Kinds: kinds, Reading: reading, Namespaces: options.Namespaces, IgnoreNamespaces: options.IgnoreNamespaces,
 		// With a stream of its own, an actuator has only the permissions of Reloader.
-		ReadNamespaces: !options.PrivateStream, Reloader: options.Reloader,
-		Changed: a.dirty.add, Relinked: a.dirty.relink, Met: a.meet, Log: a.log, Now: options.Now,
+		ReadNamespaces: !options.PrivateStream, Reloader: options.Reloader.On,
+		Changes: dirty, Met: a.meet, Log: a.log, Now: options.Now,
 	})
 	if options.ForceSync {
 		a.syncWatch = &forcesync.Watch{
@@ -88,7 +76,7 @@ func (a *Actuator) Ready() error { return a.inventory.Lists.Ready() }
 // Run acts on the events of the bus while this actuator is the leader, until the context is done, and waits for its patches. Call it once. Its error
 // says that the stream does not receive the events that StoresFrom asks for.
 func (a *Actuator) Run(ctx context.Context, b *bus.Bus) error {
-	if err := b.Carries(a.options.StoresFrom); err != nil {
+	if err := b.Carries(a.options.StoreClusters()); err != nil {
 		return fmt.Errorf("following the secrets of other clusters' stores: %w", err)
 	}
 	a.bus = b
@@ -97,7 +85,7 @@ func (a *Actuator) Run(ctx context.Context, b *bus.Bus) error {
 	reflecting, stop := context.WithCancel(ctx)
 	defer stop()
 	running.Go(func() { a.inventory.Run(reflecting) })
-	running.Go(func() { bus.NewFollower(b, a.options.StoresFrom, a.state).Run(reflecting) })
+	running.Go(func() { bus.NewFollower(b, a.options.StoreClusters(), a.state).Run(reflecting) })
 	if a.syncWatch != nil {
 		running.Go(func() { a.syncWatch.Run(reflecting) })
 	}
@@ -110,7 +98,7 @@ func (a *Actuator) Run(ctx context.Context, b *bus.Bus) error {
 		a.lead(ctx)
 		return nil
 	}
-	running.Go(func() { a.reportConfinement(ctx) })
+	running.Go(func() { a.watchConfinement(ctx) })
 	e := kube.Election{
 		Client: a.options.Client, Namespace: a.options.LeaseNamespace, Name: a.options.LeaseName, Identity: a.options.Identity,
 		Unfit: a.options.Unfit, Log: a.log,
@@ -134,27 +122,7 @@ func gapFrom(o Options, led time.Time) time.Time {
 	if led.IsZero() {
 		return o.Now().Add(-time.Second) // The times of writes are precise to a second.
 	}
-	return led.Add(-o.SettleMax - gapMargin)
-}
-
-// reportConfinement logs whether the policy of deploy/admission restricts what this account may write. It refuses any Lease but the actuator's own,
-// so the API server is asked to create another one, in a dry run: that takes no further permission, and no object that exists.
-func (a *Actuator) reportConfinement(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, kube.PatchTimeout)
-	defer cancel()
-	question := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "keyturn-is-it-confined", Namespace: a.options.LeaseNamespace}}
-	leases := a.options.Client.CoordinationV1().Leases(question.Namespace)
-	_, err := leases.Create(ctx, question, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	switch {
-	case ctx.Err() != nil:
-	case err == nil:
-		a.log.WarnContext(ctx, "no admission policy confines this account; it may change any field of a workload",
-			"want", "deploy/admission, on Kubernetes 1.30 or newer")
-	case kube.IsDenied(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy"):
-		a.log.InfoContext(ctx, "an admission policy confines this account to what Keyturn writes")
-	default:
-		a.log.InfoContext(ctx, "not known whether an admission policy confines this account", "err", err)
-	}
+	return led.Add(-o.settleMax() - gapMargin)
 }
 
 func (a *Actuator) lead(ctx context.Context) {

@@ -11,13 +11,6 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 )
 
-const (
-	// maxChanged is how often in a row the workload may have changed since it was read before that is a failure. It takes half a minute.
-	maxChanged = 5
-	// maxDenied is the longest time between two attempts of a patch that is refused, and maxDeniedRecord that of one that only records.
-	maxDenied, maxDeniedRecord = 10 * time.Minute, 6 * time.Hour
-)
-
 // finish handles the result of a patch: it follows rollouts, ends changes, or retries.
 func (d *dispatcher) finish(ctx context.Context, result patchResult) {
 	r := result.task
@@ -113,7 +106,8 @@ func (d *dispatcher) postpone(r *task, delay time.Duration, err error) *slog.Log
 	return d.log.With("workload", id.String(), "namespace", id.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 }
 
-// denied schedules another attempt after a patch that is refused or cannot be made. That is told once. Then no other workload waits for it.
+// denied schedules another attempt after a patch that is refused or cannot be made. A refusal is reported once, and from then on no other workload
+// waits for this one.
 func (d *dispatcher) denied(ctx context.Context, r *task, err error) {
 	p, rolls, longest := r.pending, len(r.causes) > 0, maxDenied
 	if !rolls {

@@ -41,8 +41,9 @@ func (d *debounce) isFor(key workload.Key, change events.Change) bool {
 }
 
 // add gathers the change of an event for a workload. From is the content before, nil if not known, and since is when the change came: both count only
-// for the first change of a source. A workload that is already due keeps its turn.
-func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change, since time.Time) *pendingChange {
+// for the first change of a source. A workload that is already due keeps its turn, and one that is gathered its window if the event is no news to it:
+// what others read may change all the time.
+func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change, since time.Time, isNews bool) *pendingChange {
 	key, now := w.Key(), d.now()
 	p := d.byKey[key]
 	if p == nil {
@@ -56,6 +57,7 @@ func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change,
 	c := p.changes[e.change.Source]
 	if p.deniedAs != nil && (c == nil || c.change.ID() != e.change.ID()) {
 		p.tryAnew(now)
+		isNews = true
 	}
 	if c == nil {
 		c = &pendingChange{from: from, since: since}
@@ -66,7 +68,11 @@ func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change,
 		d.unhold(p) // The event may say that the source is no longer on hold, or that what waits is to be forgotten.
 	}
 	d.orders.review(key)
-	if p.held != plan.None || d.due.Has(p) {
+	if soon := now.Add(d.options.Settle); p.held == plan.Endless && p.due.After(soon) {
+		d.schedule(p, soon) // What changes for the first time is not delayed by what changes without end.
+		return c
+	}
+	if p.held != plan.None || d.due.Has(p) || !isNews && !p.due.IsZero() {
 		return c
 	}
 	due := d.windowEnd(p.first, now)
@@ -100,7 +106,7 @@ func (d *debounce) abandon() {
 // windowEnd returns when a workload is due if its first change came at first, and its last one came now.
 func (d *debounce) windowEnd(first, now time.Time) time.Time {
 	end := now.Add(d.options.Settle)
-	if latest := first.Add(d.options.SettleMax); end.After(latest) {
+	if latest := first.Add(d.options.settleMax()); end.After(latest) {
 		return latest
 	}
 	return end

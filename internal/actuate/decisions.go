@@ -102,10 +102,10 @@ func inDryRun(reason plan.Reason) plan.Reason {
 	}
 }
 
-// toldHolds has the workloads of which it was last told that they wait, with that outcome. Not every leader tells it again.
+// toldHolds has the workloads whose last outcome says that they are held, and that outcome, so that a new leader does not report the hold again.
 type toldHolds map[workload.Key]events.Outcome
 
-// has reports whether it was told that the workload waits for the same reason, with all of the same changes.
+// has reports whether the last outcome of the workload says that it is held for the same reason, with all of the same changes.
 func (t toldHolds) has(held events.Outcome) bool {
 	last, known := t[workload.KeyOf(held.Workload)]
 	return known && last.Reason == held.Reason && !slices.ContainsFunc(held.Sources, func(waits events.OutcomeSource) bool {
@@ -115,10 +115,10 @@ func (t toldHolds) has(held events.Outcome) bool {
 	})
 }
 
-// denials has, by workload and source, the last change of which it was told that its patch is refused.
+// denials has, by workload and source, the ID of the last change whose patch was reported as refused.
 type denials map[workload.Key]map[string]string
 
-// isTold reports whether all changes that are to roll the workload of a patch were told.
+// isTold reports whether each of the changes that a patch is to roll its workload for was reported as refused.
 func (d denials) isTold(r *task) bool {
 	return len(r.causes) > 0 && !slices.ContainsFunc(r.causes, func(c *pendingChange) bool { return !d.has(r.workload.Key(), c.change) })
 }
@@ -139,7 +139,7 @@ func (d denials) put(key workload.Key, source, event string) {
 	d[key][source] = event
 }
 
-// has reports whether it was told that a roll for the change is refused.
+// has reports whether the change was reported as refused for the workload.
 func (d denials) has(key workload.Key, change events.Change) bool {
 	told := d[key]
 	return told != nil && told[change.Source.String()] == change.ID()

@@ -55,7 +55,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	v := d.verdict(p, w)
 	if v.contradicted && !d.warned {
 		d.warned = true
-		d.log.WarnContext(ctx, "resourceVersions of workloads and sources are not comparable; workloads may be rolled for changes that they have",
+		d.log.WarnContext(ctx, "resourceVersions of workloads and sources are not comparable; workloads may roll for changes that they already have",
 			"workload", w.ID.String(), "namespace", w.ID.Namespace)
 	}
 	p.rollsSince = v.since
@@ -78,7 +78,11 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	for _, decision := range v.leaving { // They need no patch.
 		c := p.changes[decision.Source]
 		delete(p.changes, decision.Source)
-		d.notes.release(ctx, w, c, decision)
+		if d.settling.keeps(c.event, w, decision) {
+			c.event.release()
+		} else {
+			d.notes.release(ctx, w, c, decision)
+		}
 	}
 	switch {
 	case len(v.doing) == 0:
@@ -135,7 +139,11 @@ func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload,
 	d.log.InfoContext(ctx, "workload held", "workload", w.ID.String(), "namespace", w.ID.Namespace, "reason", why.reason.String())
 	d.metrics.decided(ctx, why.reason)
 	trace.SpanFromContext(ctx).AddEvent(why.reason.String(), trace.WithAttributes(reasonKey.String(why.reason.String())))
-	if !why.reason.Silent() && !known {
+	switch {
+	case why.reason.Silent() || known:
+	case why.told:
+		d.outbox.add(outcome) // The history has each wait.
+	default:
 		d.report(ctx, outcome)
 	}
 }
@@ -156,10 +164,6 @@ func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
 	}
 	d.debounce.schedule(p, d.now().Add(kindRetry))
 }
-
-// rests reports whether people have chosen that a workload waits for a reason: for a time, or for something that they do. There may be thousands, for
-// days, so others cause no review of them, and wait for them only as obstacle.soon says.
-func rests(why plan.Reason) bool { return why.Waiting() == plan.ForPeople }
 
 // releaseAll makes every held workload due except those that rest, at one time: then the one that has waited longest is first.
 func (d *debounce) releaseAll() {

@@ -11,10 +11,11 @@
 //
 // Failure: a patch that fails or is denied is retried with backoff until it succeeds, and holds up no other workload. That it is denied is told once.
 //
-// The loop (loop.go) has ten parts, which own their state and do not know the loop. In the order in which a change passes through them:
+// The loop (loop.go) has eleven parts, which own their state and do not know the loop. In the order in which a change passes through them:
 //
 //	intake      compares sources, of which state.go has the last change, with the workloads that depend on them
 //	debounce    gathers the changes of a workload (pending.go)
+//	settling    keeps the changes of which a workload seems to need nothing, until it is quiet
 //	dispatcher  decides what is due (decisions.go), starts its patch, and takes the result (completion.go)
 //	admission   what a roll has to wait for: a pace, Reloader (reloader.go), files (inplace.go), slots, others of the namespace
 //	orders      takes the snapshots from which internal/plan decides who of a namespace waits for whom

@@ -12,23 +12,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// The reasons of outcomes that do not come from a decision.
-const (
-	reasonRolledOut        = "rolled-out"
-	reasonDeadlineExceeded = "deadline-exceeded"
-	reasonAborted          = "aborted"
-	reasonTimedOut         = "timed-out"
-	reasonBakeFailed       = "bake-failed"
-	reasonSuperseded       = "superseded"
-	reasonReverted         = "reverted"
-	reasonUnwatched        = "unwatched"
-)
-
 // restoredMessage says that the rollout itself is gone, and not only its pod template.
 const restoredMessage = "the workload is as it was before the rollout, as after a restore of etcd"
-
-// failureReasons are those of a rollout that has failed.
-var failureReasons = []string{reasonAborted, reasonBakeFailed, reasonDeadlineExceeded, reasonReverted, reasonTimedOut}
 
 // endIfOver ends the rollout of a workload if its state says so. The state is nil if it is gone. Bake is how long its pods must stay ready.
 func (o *rollouts) endIfOver(ctx context.Context, key workload.Key, w *workload.Workload, bake time.Duration) {
@@ -55,7 +40,7 @@ func (o *rollouts) endIfOver(ctx context.Context, key workload.Key, w *workload.
 	case w.Progress.State == workload.Failed:
 		o.end(ctx, key, events.VerbFailed, reasonDeadlineExceeded, w.Progress.Message)
 	case bake > 0 && r.lostPods(w):
-		message := fmt.Sprintf("pods did not stay ready for %s, but for %s: %s", bake, o.now().Sub(r.ready).Round(time.Second), w.Progress.Message)
+		message := fmt.Sprintf("pods did not stay ready for %s, but for %s: %s", bake, o.now().Sub(r.ready).Round(time.Second), w.Progress.Advice())
 		o.end(ctx, key, events.VerbFailed, reasonBakeFailed, message)
 	default:
 		r.observe(w, o.now())
@@ -66,19 +51,6 @@ func (o *rollouts) endIfOver(ctx context.Context, key workload.Key, w *workload.
 func (o *rollouts) watches(key workload.Key) bool {
 	_, known := o.kinds.Named(key.Kind)
 	return known && kube.Includes(o.options.Namespaces, o.options.IgnoreNamespaces, key.Namespace)
-}
-
-// endReplaced ends the rollout of a workload whose pod template has another revision.
-func (o *rollouts) endReplaced(ctx context.Context, key workload.Key, w *workload.Workload) {
-	r := o.followed[key]
-	switch w.Fate(workload.Seen{Before: r.rolled, Since: o.now().Add(-o.options.RolloutTimeout)}) {
-	case workload.RollReverted:
-		o.end(ctx, key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started, o.options.RevertDelays))
-	case workload.RollUndone:
-		o.end(ctx, key, events.VerbSkipped, plan.Undone.String(), plan.Undone.Sentence())
-	default:
-		o.end(ctx, key, events.VerbSkipped, reasonSuperseded, "the revision on the pod template was changed by someone else")
-	}
 }
 
 // endOverdue ends the rollouts that make no progress, so that they do not keep their slots. While nobody knows whether they do, no time counts.
@@ -96,13 +68,13 @@ func (o *rollouts) endOverdue(ctx context.Context) {
 		case r.isAheadOf(w):
 			o.end(ctx, key, events.VerbSkipped, reasonSuperseded, restoredMessage)
 		default:
-			message := fmt.Sprintf("no progress for %s: %s", o.options.RolloutTimeout, w.Progress.Message)
+			message := fmt.Sprintf("no progress for %s: %s", o.options.RolloutTimeout, w.Progress.Advice())
 			o.end(ctx, key, events.VerbFailed, reasonTimedOut, message)
 		}
 	}
 }
 
-// end ends and reports the rollout of a workload. A failure is written on the workload before, so that those who are told find it there.
+// end ends and reports the rollout of a workload. A failure is recorded on the workload first, so that whoever gets the outcome finds it there.
 func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, reason, message string) {
 	r, outcome := o.unfollow(key, verb, reason, message)
 	o.orders.review(key)
@@ -122,7 +94,10 @@ func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, 
 	o.log.InfoContext(ctx, "rollout ended", "workload", outcome.Workload.String(), "namespace", outcome.Workload.Namespace,
 		"verb", string(outcome.Verb), "reason", outcome.Reason, "message", outcome.Message,
 		"seconds", took.Round(time.Millisecond).Seconds())
-	tell := func() { o.report(ctx, outcome) }
+	tell := func() {
+		o.outbox.add(outcome)
+		o.kube.report(ctx, outcome, textOf(r.started))
+	}
 	if outcome.Verb != events.VerbFailed || outcome.Reason == reasonReverted {
 		tell()
 		return

@@ -15,6 +15,29 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
+// rollouts follows the rollouts in progress to their ends, within the limits of the cluster and of each namespace.
+type rollouts struct {
+	*term
+	followed map[workload.Key]*rollout
+	// told has the revision of the last roll that was reported, for each workload that still exists.
+	told map[workload.Key]string
+	// slots are those of the rollouts in progress. They are counted when one is needed, if isCounted is false.
+	slots     *fair.Slots
+	isCounted bool
+	problems  map[workload.Key]problem
+	resumed   time.Time
+	// doubted has the workloads that a patch may have rolled although it failed.
+	doubted map[workload.Key]doubt
+	shadows map[workload.Key]shadow
+}
+
+func newRollouts(t *term) *rollouts {
+	return &rollouts{
+		term: t, followed: make(map[workload.Key]*rollout), told: make(map[workload.Key]string), problems: make(map[workload.Key]problem),
+		doubted: make(map[workload.Key]doubt), shadows: make(map[workload.Key]shadow),
+	}
+}
+
 // follow follows the rollout that has begun according to an outcome. No other one of the workload may be in progress.
 func (o *rollouts) follow(ctx context.Context, started events.Outcome) *rollout {
 	key := workload.KeyOf(started.Workload)
@@ -69,13 +92,15 @@ func (o *rollouts) hasSlot(key workload.Key) bool {
 		!w.Unserved && !w.Progress.Waits(o.now())
 }
 
-// full returns why a namespace may not begin a rollout, or plan.None if it may. Each limit is none if it is zero.
+// full returns why a namespace may not begin a rollout, or plan.None if it may. A limit of zero is none.
 func (o *rollouts) full(namespace string) plan.Reason {
+	if o.options.MaxRollouts == 0 {
+		return plan.None // All rollouts in progress would be counted for each decision.
+	}
 	if !o.isCounted {
 		o.countSlots()
 	}
-	most, perNamespace := o.options.MaxRollouts, o.options.MaxRolloutsPerNamespace
-	if most > 0 && !o.slots.MayTake(namespace) || perNamespace > 0 && o.slots.TakenBy(namespace) >= perNamespace {
+	if !o.slots.MayTake(namespace) {
 		return plan.Limit
 	}
 	return plan.None
@@ -98,9 +123,9 @@ func (o *rollouts) countSlots() {
 // rollout is a rollout in progress.
 type rollout struct {
 	started events.Outcome
-	// own says that this actuator has started it, and not an earlier one.
-	own  bool
-	span trace.Span
+	// own says that this actuator has started it, and not an earlier one, and isShown that people are told of it because it is slow.
+	own, isShown bool
+	span         trace.Span
 	// changed are the times at which the watcher saw the changes that it is for, as far as they are known.
 	changed []time.Time
 	// rolled is the workload as the patch left it, and before is its record from before the patch. They are nil if not known.
@@ -161,4 +186,20 @@ func (r *rollout) lostPods(w *workload.Workload) bool {
 // isAheadOf reports whether a state is one from before the rollout.
 func (r *rollout) isAheadOf(w *workload.Workload) bool {
 	return w.Revision != r.started.Revision && w.Generation < r.started.Generation
+}
+
+// problem is what is wrong with the annotations of a workload. An orphan is rolled itself although its controller should be, which may put that back.
+type problem struct {
+	text     string
+	isOrphan bool
+}
+
+// doubt is about a roll that may have been made although its patch failed. It was decided at since or later, and is reported from due on.
+type doubt struct{ since, due time.Time }
+
+// shadow says when to restore a workload that was deleted to be created again, by an actuator that ended before that.
+type shadow struct {
+	due time.Time
+	// tried is the UID of the one with which that was tried already.
+	tried string
 }

@@ -15,18 +15,19 @@ import (
 
 // gauges are the instruments that are observed at each scrape.
 type gauges struct {
-	leader    metric.Int64ObservableGauge
-	dryRun    metric.Int64ObservableGauge
-	workloads metric.Int64ObservableGauge
-	behind    metric.Int64ObservableGauge
-	pending   metric.Int64ObservableGauge
-	owed      metric.Int64ObservableGauge
-	refused   metric.Int64ObservableGauge
-	held      metric.Int64ObservableGauge
-	oldest    metric.Int64ObservableGauge
-	active    metric.Int64ObservableGauge
-	failing   metric.Int64ObservableGauge
-	reverted  metric.Int64ObservableGauge
+	leader     metric.Int64ObservableGauge
+	dryRun     metric.Int64ObservableGauge
+	unconfined metric.Int64ObservableGauge
+	workloads  metric.Int64ObservableGauge
+	behind     metric.Int64ObservableGauge
+	pending    metric.Int64ObservableGauge
+	owed       metric.Int64ObservableGauge
+	refused    metric.Int64ObservableGauge
+	held       metric.Int64ObservableGauge
+	oldest     metric.Int64ObservableGauge
+	active     metric.Int64ObservableGauge
+	failing    metric.Int64ObservableGauge
+	reverted   metric.Int64ObservableGauge
 }
 
 func (g *gauges) instruments() []telemetry.Instrument {
@@ -35,6 +36,11 @@ func (g *gauges) instruments() []telemetry.Instrument {
 		{
 			Gauge: &g.dryRun, Name: "keyturn.dry.run", Unit: "{actuator}",
 			About: "1 if this actuator runs with --dry-run and patches nothing, 0 otherwise.",
+		},
+		{
+			Gauge: &g.unconfined, Name: "keyturn.unconfined", Unit: "{actuator}",
+			About: "1 if an admission policy that confines an account of this installation is missing or lets something pass, 0 otherwise. " +
+				"It is reported with leader election alone, once it is known.",
 		},
 		{Gauge: &g.workloads, Name: "keyturn.workloads", Unit: "{workload}", Labels: []string{"kind"}, About: "Workloads in the index."},
 		{
@@ -137,6 +143,9 @@ func (a *Actuator) observe() error {
 			dryRun = 1
 		}
 		observer.ObserveInt64(g.dryRun, dryRun)
+		if missing := a.unconfined.Load(); missing != nil {
+			observer.ObserveInt64(g.unconfined, int64(min(len(*missing), 1)))
+		}
 		known := a.inventory.Index.Count()
 		for _, kind := range a.kinds {
 			observer.ObserveInt64(g.workloads, int64(known[kind.Name]), metric.WithAttributes(attribute.String("kind", kind.Name)))
@@ -150,7 +159,7 @@ func (a *Actuator) observe() error {
 			g.observeSnapshot(observer, a.kinds, s)
 		}
 		return nil
-	}, g.leader, g.dryRun, g.workloads, g.behind, g.pending, g.owed, g.refused, g.held, g.oldest, g.active, g.failing, g.reverted)
+	}, g.leader, g.dryRun, g.unconfined, g.workloads, g.behind, g.pending, g.owed, g.refused, g.held, g.oldest, g.active, g.failing, g.reverted)
 	if err != nil {
 		return fmt.Errorf("registering gauges: %w", err)
 	}

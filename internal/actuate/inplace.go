@@ -24,21 +24,6 @@ var (
 	errStopped = errors.New("the workload may not be rolled now")
 )
 
-// way is how a workload gets changes that roll it.
-type way struct {
-	// inPlace says that its pods are asked to reload. Otherwise they are replaced, and instead is why, if the workload opts in to a reload.
-	inPlace bool
-	instead string
-	// refreshed is when the kubelets have refreshed their files.
-	refreshed time.Time
-}
-
-// answered is that pods have answered a request to reload content, by source.
-type answered struct {
-	content map[string]workload.RolledFor
-	pods    int
-}
-
 const (
 	// maxDelays bounds the wait for new files, which each later change starts again, as a multiple of the delay.
 	maxDelays = 3
@@ -62,12 +47,12 @@ func (a *admission) choose(p *pending, w *workload.Workload, doing []plan.Decisi
 	for _, decision := range doing {
 		event := p.changes[decision.Source].event
 		for _, at := range []time.Time{event.change.Time, event.storedAt} {
-			if refreshed := at.Add(a.options.ReloadDelay); refreshed.After(chosen.refreshed) {
+			if refreshed := at.Add(a.options.ReloadInPlace); refreshed.After(chosen.refreshed) {
 				chosen.refreshed = refreshed
 			}
 		}
 	}
-	if a.now().Before(chosen.refreshed) && !p.filesSince.IsZero() && chosen.refreshed.After(p.filesSince.Add(maxDelays*a.options.ReloadDelay)) {
+	if a.now().Before(chosen.refreshed) && !p.filesSince.IsZero() && chosen.refreshed.After(p.filesSince.Add(maxDelays*a.options.ReloadInPlace)) {
 		return way{instead: "its sources change too often"}
 	}
 	return chosen

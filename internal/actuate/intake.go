@@ -35,7 +35,8 @@ func (i *intake) start(ctx context.Context) {
 	}
 }
 
-// advance has workloads consider the news of sources, and repetitions. It returns false if there are more: nothing is dispatched before.
+// advance has workloads consider the news of sources, what has been quiet, and repetitions. It returns false if there are more news: nothing is
+// dispatched before.
 func (i *intake) advance(ctx context.Context) (isAll bool) {
 	for key := range i.waiting {
 		if !i.patcher.busy(key) {
@@ -47,6 +48,7 @@ func (i *intake) advance(ctx context.Context) (isAll bool) {
 	for source, n := range taken {
 		i.take(ctx, source, n)
 	}
+	i.settle(ctx)
 	for key, due := range i.notes.repetitions {
 		if !i.now().Before(due) {
 			delete(i.notes.repetitions, key)
@@ -89,7 +91,8 @@ func (i *intake) take(ctx context.Context, source events.Source, n news) {
 func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Workload, from *events.Change, since time.Time) {
 	key, source := w.Key(), e.change.Source
 	if i.patcher.busy(key) {
-		i.debounce.add(w, e, from, since) // What the workload has after the patch is not known yet.
+		i.settling.drop(key, source)
+		i.debounce.add(w, e, from, since, true) // What the workload has after the patch is not known yet.
 		return
 	}
 	decision := i.decide(w, e.change, plan.Memory{Since: since, From: from})
@@ -98,16 +101,25 @@ func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Worklo
 	isKept := recorded && !last.IsOwed()
 	switch {
 	case decision.Reason == plan.SourceDeleted && !isKept && i.debounce.has(key, source):
-		i.notes.conclude(ctx, e, w, decision)
+		i.leave(ctx, e, w, decision)
 		i.debounce.forget(key, source)
 	case decision.Reason.Action() == plan.Skip && !i.debounce.has(key, source):
-		i.notes.conclude(ctx, e, w, decision)
+		i.leave(ctx, e, w, decision)
 	default:
-		c := i.debounce.add(w, e, from, since)
+		i.settling.drop(key, source)
+		c := i.debounce.add(w, e, from, since, decision.IsNews(e.change))
 		if decision.Owes() {
 			c.owed = true
 			i.notes.hasten(key)
 		}
+	}
+}
+
+// leave has nothing done for an event, and that told once the workload is quiet.
+func (i *intake) leave(ctx context.Context, e *takenEvent, w *workload.Workload, decision plan.Decision) {
+	if !i.settling.keeps(e, w, decision) {
+		i.settling.drop(w.Key(), e.change.Source)
+		i.notes.conclude(ctx, e, w, decision)
 	}
 }
 
@@ -150,10 +162,11 @@ func (i *intake) find(ctx context.Context, w *workload.Workload, source events.S
 	if _, waits := i.notes.repetitions[key]; waits && w.Reverts(source.String(), decision.Record) > 0 {
 		return false // It is repeated later.
 	}
-	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record {
+	isForged := decision.Reason == plan.RecordCorrected // People are to learn of it.
+	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record && !isForged {
 		return decision.Records
 	}
-	c := i.debounce.add(w, foundEvent(ctx, change, storedAt, now), nil, since)
+	c := i.debounce.add(w, foundEvent(ctx, change, storedAt, now), nil, since, true)
 	c.owed = c.owed || decision.Owes()
 	return false
 }
@@ -170,4 +183,33 @@ func (i *intake) last(w *workload.Workload, source events.Source) (events.Change
 	change = plan.Forgotten(w, source)
 	change.Time = cmp.Or(change.Time, i.now())
 	return change, time.Time{}
+}
+
+// settle decides once more about workloads that have been quiet. If a workload now waits to be rolled for the same source, that roll decides.
+func (i *intake) settle(ctx context.Context) {
+	for _, u := range i.settling.take() {
+		key := u.seen.Key()
+		w := i.index.Get(key)
+		for source, e := range u.events {
+			switch {
+			case i.debounce.has(key, source):
+			case w == nil:
+				i.notes.conclude(e.context(ctx), e, u.seen, plan.Decision{Source: source, Reason: plan.WorkloadGone})
+			default:
+				i.decideAgain(e.context(ctx), e, w)
+			}
+			e.release()
+		}
+	}
+}
+
+// decideAgain decides about an event that has been quiet. What another client has written meanwhile, or a patch is writing, counts.
+func (i *intake) decideAgain(ctx context.Context, e *takenEvent, w *workload.Workload) {
+	now := i.now()
+	decision := i.decide(w, e.change, plan.Memory{Since: now})
+	if decision.Reason.Action() == plan.Skip && !i.patcher.busy(w.Key()) {
+		i.notes.conclude(ctx, e, w, decision)
+	} else {
+		i.consider(ctx, e, w, nil, now)
+	}
 }

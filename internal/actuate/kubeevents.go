@@ -2,12 +2,14 @@ package actuate
 
 import (
 	"context"
-	"fmt"
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
@@ -17,7 +19,6 @@ import (
 	"github.com/keyturn/keyturn/internal/forcesync"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 const (
@@ -30,9 +31,18 @@ const (
 	kubeEventRate    = 25
 	kubeEventBurst   = 10
 	kubeEventTimeout = 10 * time.Second
+	// slowRollout is how long a rollout may take before a Kubernetes Event says that it has begun. For the others, the one about their end is enough.
+	slowRollout = time.Minute
+	// maxEventName is how much of the name of a workload is in that of its Kubernetes Event, which may have 253 bytes.
+	maxEventName = 200
 )
 
 // kubeEvents writes Kubernetes Events about workloads. The recorder of client-go is not used because it drops bursts about many objects.
+//
+// A rollout has one, about its end, because each costs the API server and etcd about half of what the patch does. One that begins with the rollout
+// and is updated would be two writes as well, and take the right to patch Events. One about the source is not what kubectl describe shows of a
+// workload. A rollout that hangs has a second one after a minute, as it is described most of all while it hangs. Until then the pod template has the
+// cause.
 type kubeEvents struct {
 	*surroundings
 	limiter flowcontrol.RateLimiter
@@ -43,7 +53,7 @@ type kubeEvents struct {
 	latest atomic.Int64
 }
 
-// waitingEvent is a queued Kubernetes Event. It came at its FirstTimestamp.
+// waitingEvent is a queued Kubernetes Event. It came at its FirstTimestamp, or later if it is about a slow rollout, for which people wait.
 type waitingEvent struct {
 	*corev1.Event
 	// first means that no other had come for a while before it.
@@ -100,24 +110,25 @@ func (k *kubeEvents) create(ctx context.Context, event *corev1.Event) {
 	callCtx, cancel := context.WithTimeout(ctx, kubeEventTimeout)
 	defer cancel()
 	_, err := k.options.Client.CoreV1().Events(event.Namespace).Create(callCtx, event, metav1.CreateOptions{})
-	if err != nil && ctx.Err() == nil {
+	isThere := event.Name != "" && apierrors.IsAlreadyExists(err) // An earlier leader has written it.
+	if err != nil && !isThere && ctx.Err() == nil {
 		k.log.WarnContext(ctx, "writing a kubernetes event failed", "workload", event.InvolvedObject.Name,
 			"namespace", event.Namespace, "err", err)
 	}
 }
 
-// eventReasons has the types and reasons of the Kubernetes Events about outcomes. Skips and holds have an event only if their reason is loud.
+// eventReasons has the types and reasons of the Kubernetes Events about outcomes. Skips and holds have an event only if their reason is loud. That a
+// rollout has begun is said by the event about its end, or by reportSlow.
 var eventReasons = map[events.Verb]struct{ kind, reason string }{
-	events.VerbStarted:   {corev1.EventTypeNormal, "Rolled"},
 	events.VerbCompleted: {corev1.EventTypeNormal, "RolloutCompleted"},
 	events.VerbFailed:    {corev1.EventTypeWarning, "RolloutFailed"},
 	events.VerbHeld:      {corev1.EventTypeNormal, "RolloutHeld"},
 	events.VerbSkipped:   {corev1.EventTypeWarning, "NotRolled"},
 }
 
-// report queues the Kubernetes Event of an outcome, if it has one.
-func (k *kubeEvents) report(ctx context.Context, outcome events.Outcome) {
-	if k.options.Reloader {
+// report queues the Kubernetes Event of an outcome, if it has one. Rolled says what the rollout is for that has ended, empty if none has.
+func (k *kubeEvents) report(ctx context.Context, outcome events.Outcome, rolled string) {
+	if k.options.Reloader.On {
 		k.tellAsReloader(ctx, outcome)
 	}
 	named, ok := eventReasons[outcome.Verb]
@@ -128,11 +139,50 @@ func (k *kubeEvents) report(ctx context.Context, outcome events.Outcome) {
 	if outcome.Reason == events.ReasonReloadedInPlace {
 		named.reason = "ReloadedInPlace"
 	}
-	message := outcome.Reason
-	if outcome.Message != "" {
-		message += ": " + outcome.Message
+	message := textOf(outcome)
+	switch {
+	case rolled == "":
+	case outcome.Reason != reasonRolledOut:
+		message += "; " + rolled
+	case outcome.Message != "":
+		message = rolled + "; " + outcome.Message
+	default: // The reason of the event says that it is rolled out.
+		message = rolled
 	}
-	k.write(ctx, outcome.Workload, named.kind, named.reason, message, tracedBy(outcome))
+	k.write(ctx, outcome.Workload, kube.Event{
+		Name: eventName(outcome), Type: named.kind, Reason: named.reason, Message: message, Annotations: tracedBy(outcome),
+	})
+}
+
+// reportSlow queues the Kubernetes Event that says, late, that a rollout has begun. It has the time at which that was.
+func (k *kubeEvents) reportSlow(ctx context.Context, started events.Outcome) {
+	k.write(ctx, started.Workload, kube.Event{
+		Name: eventName(started), Type: corev1.EventTypeNormal, Reason: "Rolled", Message: textOf(started), Annotations: tracedBy(started),
+		At: started.StartedAt,
+	})
+}
+
+// textOf returns the reason and the message of an outcome.
+func textOf(outcome events.Outcome) string {
+	if outcome.Message == "" {
+		return outcome.Reason
+	}
+	return outcome.Reason + ": " + outcome.Message
+}
+
+// eventName returns the name of the Kubernetes Event about a rollout, empty if the outcome is about none. It is the same for every leader, because
+// none knows what the one before has written: the API server refuses the second. Who may create Events in a namespace can take the name first, and so
+// hide this one: outcomes, log and metrics do not depend on it.
+func eventName(outcome events.Outcome) string {
+	if outcome.Revision == "" {
+		return ""
+	}
+	about := outcome.Workload.UID + "\n" + outcome.Revision + "\n" + string(outcome.Verb)
+	if outcome.Verb != events.VerbStarted { // One that another leader has found has another reason.
+		about += "\n" + outcome.Reason
+	}
+	sum, name := sha256.Sum256([]byte(about)), outcome.Workload.Name
+	return strings.TrimRight(name[:min(len(name), maxEventName)], "-.") + "." + hex.EncodeToString(sum[:8])
 }
 
 // tracedBy returns the annotations that lead from a Kubernetes Event to the trace of an outcome.
@@ -144,7 +194,8 @@ func tracedBy(outcome events.Outcome) map[string]string {
 	return annotations
 }
 
-func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, reason, message string, annotations map[string]string) {
+// write queues a Kubernetes Event about a workload. It is of now if it has no time.
+func (k *kubeEvents) write(ctx context.Context, id events.Workload, e kube.Event) {
 	about := corev1.ObjectReference{Namespace: id.Namespace, Name: id.Name, UID: types.UID(id.UID)}
 	switch kind, ok := k.kinds.Named(id.Kind); {
 	case ok:
@@ -155,48 +206,19 @@ func (k *kubeEvents) write(ctx context.Context, id events.Workload, eventType, r
 		return
 	}
 	now := k.options.Now()
-	event := kube.Event{
-		About: about, Controller: "keyturn.dev/actuator", Type: eventType, Reason: reason, Message: message, Annotations: annotations, At: now,
-	}.Object()
+	e.About, e.Controller = about, "keyturn.dev/actuator"
+	if e.At.IsZero() {
+		e.At = now
+	}
 	before := time.Unix(0, k.latest.Swap(now.UnixNano()))
 	queue := k.others
-	if eventType == corev1.EventTypeWarning {
+	if e.Type == corev1.EventTypeWarning {
 		queue = k.warnings
 	}
 	select {
-	case queue <- waitingEvent{event, now.Sub(before) >= kubeEventPause}:
+	case queue <- waitingEvent{e.Object(), now.Sub(before) >= kubeEventPause}:
 		k.queued <- struct{}{}
 	default:
 		k.metrics.eventDropped.Add(ctx, 1)
-	}
-}
-
-// maxProblems is how much is reported about one workload, in characters: its author could otherwise make the log line arbitrarily long.
-const maxProblems = 1000
-
-// problem is what is wrong with the annotations of a workload. An orphan is rolled itself although its controller should be, which may put that back.
-type problem struct {
-	text     string
-	isOrphan bool
-}
-
-// reportProblems logs the problems of a workload and writes a Kubernetes Event about its annotations, once for each wording.
-func (o *rollouts) reportProblems(ctx context.Context, w *workload.Workload) {
-	texts := make([]string, 0, len(w.Problems))
-	for _, err := range w.Problems {
-		texts = append(texts, err.Error())
-	}
-	was, is := o.problems[w.Key()], problem{text: fmt.Sprintf("%.*s", maxProblems, strings.Join(texts, "; ")), isOrphan: w.IsOrphan()}
-	if is == was {
-		return
-	}
-	o.problems[w.Key()] = is
-	if is.isOrphan && !was.isOrphan {
-		o.log.WarnContext(ctx, "controller not known; rolling the workload itself", "workload", w.ID.String(), "namespace", w.ID.Namespace,
-			"controller", w.Owner.Kind+"/"+w.Owner.Name)
-	}
-	if is.text != "" && is.text != was.text {
-		o.log.WarnContext(ctx, "invalid annotation", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", is.text)
-		o.kube.write(ctx, w.ID, corev1.EventTypeWarning, "InvalidAnnotation", is.text, nil)
 	}
 }

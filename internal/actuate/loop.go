@@ -2,19 +2,12 @@ package actuate
 
 import (
 	"context"
-	"log/slog"
-	"sync/atomic"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
-	"github.com/keyturn/keyturn/internal/inventory"
 	"github.com/keyturn/keyturn/internal/workload"
 )
-
-// overdueCheck is how often the loop looks for rollouts that take too long.
-const overdueCheck = 5 * time.Second
 
 // loop does the work of the leader, one thing at a time. The state of its parts belongs to the goroutine of run. Other goroutines send patches and
 // outcomes, and return the results over channels. The parts do not know the loop: it passes the result of one part to the part that needs it.
@@ -130,6 +123,7 @@ func (l *loop) wake(timer *time.Timer) {
 			sooner(l.debounce.next())
 		}
 		sooner(now.Add(wakePause), len(l.orders.moved) > 0)
+		sooner(l.settling.next())
 		sooner(l.syncer.Next())
 		sooner(l.notes.nextRecord())
 		sooner(l.notes.nextRepetition())
@@ -152,40 +146,7 @@ func (l *loop) drain(ctx context.Context) {
 	l.syncer.Stop(ctx)
 	l.outbox.close(ctx)
 	l.debounce.abandon()
-}
-
-// surroundings outlive a loop, which lives for one term as the leader.
-type surroundings struct {
-	options   Options
-	kinds     workload.Kinds
-	bus       *bus.Bus
-	log       *slog.Logger
-	metrics   *metrics
-	inventory *inventory.Inventory
-	dirty     *dirtySet
-	state     *state
-	syncIndex *forcesync.Index
-	snapshots *atomic.Pointer[snapshot]
-}
-
-// term has what the parts of a loop share, and the parts, which embed it. Each changes its own state alone.
-type term struct {
-	*surroundings
-	now        func() time.Time
-	index      *inventory.Index
-	namespaces *inventory.Namespaces
-	kube       *kubeEvents
-	outcomes   outcomes
-	denials    denials
-	peers      *failedPeers
-
-	outbox    *outbox
-	debounce  *debounce
-	patcher   *patcher
-	orders    *orders
-	admission *admission
-	rollouts  *rollouts
-	notes     *notes
+	l.settling.abandon()
 }
 
 func newLoop(s *surroundings, kube *kubeEvents) *loop {
@@ -196,11 +157,11 @@ func newLoop(s *surroundings, kube *kubeEvents) *loop {
 		peers: &failedPeers{keys: make(map[workload.Key]*failure), replaced: make(map[workload.Key]map[string]workload.RolledFor)},
 	}
 	t.outbox = &outbox{term: t, batches: make(chan []events.Outcome)}
-	t.debounce, t.patcher, t.orders = newDebounce(t), newPatcher(t), newOrders(t)
+	t.debounce, t.settling, t.patcher, t.orders = newDebounce(t), newSettling(t), newPatcher(t), newOrders(t)
 	t.admission, t.rollouts, t.notes = newAdmission(t), newRollouts(t), newNotes(t)
 	o := s.options
 	syncer := forcesync.New(forcesync.Options{
-		Cluster: o.Cluster, DryRun: o.DryRun, MaxSyncs: o.MaxSyncs, Alone: len(o.Namespaces) == 1,
+		Cluster: o.Cluster, DryRun: o.DryRun, MaxSyncs: maxSyncs, Alone: len(o.Namespaces) == 1,
 		Client: o.Dynamic, Log: s.log, Tracer: o.Tracer, Now: o.Now,
 	}, t, s.syncIndex)
 	return &loop{

@@ -36,7 +36,7 @@ type metrics struct {
 	sent     metric.Int64Counter
 
 	gauges gauges
-	// reloader measures nothing without --reloader-metrics.
+	// reloader measures nothing without --reloader metrics.
 	reloader *reloaderMetrics
 }
 
@@ -62,13 +62,13 @@ func (m *metrics) instruments() []telemetry.Instrument {
 		{
 			Histogram: &m.changePatch, Name: "keyturn.change.patch.duration", Unit: "s", Labels: []string{"kind"}, Buckets: latency,
 			About: "Time from when the watcher saw a change, or from the end of a hold, a closed window, " +
-				"--reload-delay or, with --canary, the wait for the workload that goes first, until a workload was rolled for it. " +
+				"--reload-in-place or, with --canary, the wait for the workload that goes first, until a workload was rolled for it. " +
 				"Pods that reload in place are not counted.",
 		},
 		{
 			Histogram: &m.changeReady, Name: "keyturn.change.ready.duration", Unit: "s", Labels: []string{"kind"}, Buckets: latency,
 			About: "Time from when the watcher saw a change, or from the end of a hold, a closed window, " +
-				"--reload-delay or, with --canary, the wait for the workload that goes first, until all pods of a workload were " +
+				"--reload-in-place or, with --canary, the wait for the workload that goes first, until all pods of a workload were " +
 				"ready with it. Pods that reload in place are not counted.",
 		},
 		{
@@ -122,7 +122,7 @@ func newMetrics(options Options, kinds workload.Kinds) (*metrics, error) {
 		}
 	}
 	meter := options.Meter
-	if !options.ReloaderMetrics {
+	if !options.Reloader.Metrics {
 		meter = noop.NewMeterProvider().Meter("")
 	}
 	var err error

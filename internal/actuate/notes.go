@@ -106,7 +106,7 @@ func (n *notes) count(ctx context.Context, result patchResult, what string) {
 		if !result.task.background {
 			n.metrics.patchFailed(ctx, id.Kind)
 		}
-		n.log.WarnContext(ctx, "writing on a workload failed; retrying later", "what", what, "workload", id.String(), "namespace", id.Namespace,
+		n.log.WarnContext(ctx, "writing to a workload failed; retrying later", "what", what, "workload", id.String(), "namespace", id.Namespace,
 			"err", result.err)
 	}
 }

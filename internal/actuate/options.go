@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -29,27 +30,19 @@ type Options struct {
 	Namespaces []string
 	// IgnoreNamespaces are namespaces to ignore when Namespaces is empty. The API server filters them out. Empty means none.
 	IgnoreNamespaces []string
-	// StoresFrom are other clusters whose watchers watch secret stores for this one. Only their events about secrets in stores count. Default none.
+	// StoresFrom are other clusters whose watchers watch secret stores for this one. Only their events about secrets in stores count. A cluster may
+	// be followed by "@" and the JetStream domain from which an embedded server copies its events. Default none.
 	StoresFrom []string
 	// Settle is the debounce: how long a workload must have no further change before it is rolled. Zero rolls at once. Default 1s.
 	Settle time.Duration
-	// SettleMax bounds the debounce, counted from the first change. Default 10s.
-	SettleMax time.Duration
 	// MaxRollouts is how many rollouts may be in progress, of which each namespace has its share. Zero means no limit. Default 50.
 	MaxRollouts int
-	// MaxRolloutsPerNamespace is how many rollouts may be in progress in one namespace. Zero means only its share of MaxRollouts. Default 0.
-	MaxRolloutsPerNamespace int
 	// RolloutTimeout is how long a rollout may make no progress before it counts as failed. Default 15m.
 	RolloutTimeout time.Duration
 	// RollAll also rolls workloads without an annotation, for everything that their pod spec references. Default false.
 	RollAll bool
-	// Reloader makes Keyturn behave like Reloader where it would otherwise do better. Default false.
-	Reloader bool
-	// ReloaderAnnotations replaces keys of Reloader's annotations, by the names of its flags: see reloader.Parse. Default none.
-	ReloaderAnnotations map[string]string
-	// ReloaderStrategy is what a roll writes to the pod template for Reloader, in addition to Keyturn's annotations: Reloader's marker, with
-	// "annotations", or its environment variables, with "env-vars". It is ignored without Reloader. Default "annotations".
-	ReloaderStrategy string
+	// Reloader is what Keyturn does as Reloader does. Its webhook is not used here. Default nothing.
+	Reloader reloader.Settings
 	// TargetsConfig is the file, or the folder of files, with custom resources that are rolled too, see workload.TargetConfig. Default none.
 	TargetsConfig string
 	// StoreAccess is the file that says which namespaces may name which secrets in stores, see workload.StoreAccess. Default none may.
@@ -64,46 +57,38 @@ type Options struct {
 	MinInterval time.Duration
 	// MaxRollsPerHour is how often a workload may be rolled within an hour unless its annotations say so. Zero means no limit. Default 30.
 	MaxRollsPerHour int
-	// InPlace asks pods to reload after a change instead of replacing them, if the workload says how, see workload.AnnotationReload. Default false.
-	InPlace bool
-	// ReloadDelay is how long after a change pods are asked to reload: the longest time that a kubelet takes to refresh their files. Default 2m.
-	ReloadDelay time.Duration
-	// Canary rolls one workload of a namespace first for each change, and the others after its pods have stayed ready for Bake. Default false.
-	Canary bool
-	// Bake is how long the pods of the first workload must stay ready, with Canary. Default 5m.
-	Bake time.Duration
-	// IgnoreWorkloadKinds are kinds, in the singular or the plural, whose workloads are neither watched nor rolled. Default none.
-	IgnoreWorkloadKinds []string
+	// ReloadInPlace is how long after a change pods are asked to reload instead of being replaced, if the workload says how, see
+	// workload.AnnotationReload: the longest time that a kubelet takes to refresh their files. Zero, the default, replaces them.
+	ReloadInPlace time.Duration
+	// Canary rolls one workload of a namespace first for each change, and the others after its pods have stayed ready for so long. Zero, the
+	// default, rolls all at once.
+	Canary time.Duration
+	// WorkloadKinds are the kinds, in the singular or the plural, whose workloads are watched and rolled, beside those of Jobs and TargetsConfig. The
+	// default is those of Kubernetes itself, without Rollouts of Argo Rollouts.
+	WorkloadKinds []string
 	// DryRun decides and reports, but patches nothing. Default false.
 	DryRun bool
-	// PatchWorkers is how many workloads are patched at a time. With InPlace, as many further ones may be asked to reload. Default 16.
-	PatchWorkers int
 	// ForceSync makes External Secrets sync what reads a changed secret in a store. It needs to list the cluster-scoped kinds of it. Default false.
 	ForceSync bool
-	// MaxSyncs is how many ExternalSecrets may wait at a time for External Secrets Operator to sync them. Default 5.
-	MaxSyncs int
-	// ArgoRollouts also rolls Rollouts of Argo Rollouts. Default false.
-	ArgoRollouts bool
-	// StartCronJobs starts a Job from a CronJob for a change, instead of changing the CronJob's template. Default false.
-	StartCronJobs bool
-	// RecreateJobs also rolls Jobs, by deleting them and creating them again. Default false.
-	RecreateJobs bool
-	// ReloaderMetrics also serves metrics under the names of Reloader. Default false.
-	ReloaderMetrics bool
+	// Jobs lists what to do for Jobs and CronJobs: JobsStart, JobsRecreate or both. Default neither.
+	Jobs []string
 	// LeaderElect elects a leader among replicas, using a Lease. Default true.
 	LeaderElect bool
-	// LeaseNamespace is the namespace of the Lease. Default keyturn-system.
-	LeaseNamespace string
 
+	// PatchWorkers is how many workloads are patched at a time, those of one namespace half as many. With ReloadInPlace, as many further ones may be
+	// asked to reload. Default 32.
+	PatchWorkers int
 	// PrivateStream says that each replica has its own stream, so that outcomes of another leader are not on it. Default false.
 	PrivateStream bool
+	// LeaseNamespace is the namespace of the Lease: that of the pod. Default keyturn-system.
+	LeaseNamespace string
 	// LeaseName is the name of the Lease, to which a dry run adds "-dry-run". Default keyturn-actuator, which deploy/base/rbac.yaml allows.
 	LeaseName string
 	// Identity is the holder's name in the Lease, unique among running actuators. Default is the host name and a random number.
 	Identity string
 	// Client is the client for workloads.
 	Client kubernetes.Interface
-	// Dynamic is the client for custom resources. Required with ForceSync, ArgoRollouts and TargetsConfig.
+	// Dynamic is the client for custom resources. Required with ForceSync, Rollouts and TargetsConfig.
 	Dynamic dynamic.Interface
 	// DialPod connects to pods. Nil means over the network.
 	DialPod inplace.Dial
@@ -122,54 +107,80 @@ type Options struct {
 	Unfit func() error
 }
 
-// The values of ReloaderStrategy, which are those of Reloader's flag.
+// The values of Jobs.
 const (
-	strategyMarker    = "annotations"
-	strategyVariables = "env-vars"
+	// JobsStart starts a Job from a CronJob for a change, instead of changing the CronJob's template.
+	JobsStart = "start"
+	// JobsRecreate also rolls Jobs, by deleting them and creating them again.
+	JobsRecreate = "recreate"
 )
+
+// maxSyncs is how many ExternalSecrets may wait at a time for External Secrets Operator to sync them, which by default syncs one at a time.
+const maxSyncs = 5
+
+// patchWorkers is the default of PatchWorkers. A namespace gets half of them, which keeps an API server busy with the workloads of one Secret. The
+// other half is not idle for nothing: patches that a namespace's admission webhook holds for seconds delay no other namespace.
+const patchWorkers = 32
 
 // DefaultOptions returns the defaults, for all namespaces.
 func DefaultOptions() Options {
 	return Options{
-		Settle: time.Second, SettleMax: 10 * time.Second, MaxRollouts: 50, RolloutTimeout: 15 * time.Minute,
-		MaxRollsPerHour: 30, Bake: 5 * time.Minute, PatchWorkers: 16, ReloadDelay: 2 * time.Minute,
-		RollOnCreate: plan.CreateAuto, ReloaderStrategy: strategyMarker,
-		MaxSyncs: 5, LeaderElect: true, LeaseNamespace: "keyturn-system", LeaseName: "keyturn-actuator", Now: time.Now,
+		Settle: time.Second, MaxRollouts: 50, RolloutTimeout: 15 * time.Minute,
+		MaxRollsPerHour: 30, PatchWorkers: patchWorkers,
+		RollOnCreate: plan.CreateAuto, WorkloadKinds: workload.BuiltIn().Names(),
+		LeaderElect: true, LeaseNamespace: "keyturn-system", LeaseName: "keyturn-actuator", Now: time.Now,
 		RevertDelays: [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute},
 		Unfit:        func() error { return nil },
 	}
 }
 
+// settleMax returns the longest debounce, counted from the first change.
+func (o *Options) settleMax() time.Duration { return 10 * o.Settle }
+
+// StoreClusters returns the clusters of StoresFrom without the domains.
+func (o *Options) StoreClusters() []string {
+	var clusters []string
+	for _, from := range o.StoresFrom {
+		cluster, _, _ := strings.Cut(from, "@")
+		clusters = append(clusters, cluster)
+	}
+	return clusters
+}
+
 func (o *Options) clients() workload.Clients {
-	return workload.Clients{Typed: o.Client, Dynamic: o.Dynamic, Unrecorded: o.Reloader}
+	return workload.Clients{Typed: o.Client, Dynamic: o.Dynamic, Unrecorded: o.Reloader.On}
 }
 
 // Kinds returns the kinds of workloads that are rolled. An error begins with the flag.
 func (o *Options) Kinds() (workload.Kinds, error) {
+	for _, what := range o.Jobs {
+		if what != JobsStart && what != JobsRecreate {
+			return nil, fmt.Errorf("--jobs: %q, want %s, %s or both", what, JobsStart, JobsRecreate)
+		}
+	}
 	targets, err := workload.ReadTargets(o.TargetsConfig)
 	if err != nil {
 		return nil, err
 	}
-	all, ignored := append(workload.BuiltIn(), workload.ArgoRollout()), o.IgnoreWorkloadKinds
-	if !o.ArgoRollouts {
-		ignored = append(slices.Clone(ignored), workload.ArgoRollout().Name)
-	}
-	if o.RecreateJobs {
-		all = append(all, workload.Job())
-	}
-	if o.StartCronJobs {
-		all = all.With(workload.StartedCronJob())
-	}
-	kinds, err := append(all, targets...).Without(ignored)
+	kinds, err := builtInKinds().Only(o.WorkloadKinds)
 	if err != nil {
-		return nil, fmt.Errorf("--ignore-workload-kinds: %w", err)
+		return nil, fmt.Errorf("--workload-kinds: %w", err)
 	}
-	return kinds, nil
+	if slices.Contains(o.Jobs, JobsStart) {
+		kinds = kinds.With(workload.StartedCronJob())
+	}
+	if slices.Contains(o.Jobs, JobsRecreate) {
+		kinds = append(kinds, workload.Job())
+	}
+	return append(kinds, targets...), nil
 }
+
+// builtInKinds returns the kinds that WorkloadKinds may have.
+func builtInKinds() workload.Kinds { return append(workload.BuiltIn(), workload.ArgoRollout()) }
 
 // Reading returns how workloads are read. Pass it the result of Kinds. Its error has a line for each problem.
 func (o *Options) Reading(kinds workload.Kinds) (workload.Reading, error) {
-	keys, keysErr := reloader.Parse(o.ReloaderAnnotations)
+	keys, keysErr := reloader.Parse(o.Reloader.Annotations)
 	stores, storesErr := workload.ReadStoreAccess(o.StoreAccess)
 	windows, windowErr := workload.Windows{}, error(nil)
 	if o.Window != "" {
@@ -178,10 +189,11 @@ func (o *Options) Reading(kinds workload.Kinds) (workload.Reading, error) {
 		}
 	}
 	return workload.Reading{
-		All: o.RollAll, Reloader: o.Reloader, Variables: o.ReloaderStrategy == strategyVariables, Stores: stores, Keys: keys, Window: windows,
-		MinInterval: o.MinInterval, MaxRollsPerHour: o.MaxRollsPerHour, Bake: o.Bake, InPlace: o.InPlace,
+		All: o.RollAll, Reloader: o.Reloader.On, Variables: o.Reloader.Strategy == reloader.StrategyVariables,
+		Stores: stores, Keys: keys, Window: windows,
+		MinInterval: o.MinInterval, MaxRollsPerHour: o.MaxRollsPerHour, Bake: o.Canary, InPlace: o.ReloadInPlace > 0,
 		Owners: kinds.Owners(), Unwatched: kinds.Unwatched(),
-	}, errors.Join(keysErr, storesErr, windowErr)
+	}, errors.Join(o.Reloader.Validate(), keysErr, storesErr, windowErr)
 }
 
 // Policy returns the policy that the flags choose.

@@ -66,21 +66,25 @@ func (o *orders) wake() {
 	}
 }
 
-// gate returns why people, or times that they chose, keep a workload from being rolled now. The reason is plan.None if they do not.
-func (o *orders) gate(w *workload.Workload) obstacle {
+// gate returns why people, or times that they chose, keep a workload from being rolled now, or that what it is to be rolled for changes without end.
+// The reason is plan.None if nothing does.
+func (o *orders) gate(w *workload.Workload, doing []plan.Decision) obstacle {
 	now := o.now()
 	since := now // A pause would begin with a change that comes now.
 	if p := o.debounce.byKey[w.Key()]; p != nil && !p.rollsSince.IsZero() {
 		since = p.rollsSince
 	}
 	gate := plan.GateOf(w.In(o.namespaces.Get(w.ID.Namespace)), since, now)
-	return obstacle{reason: gate.Reason, end: gate.End, said: gate.Said, soon: gate.Soon, begins: gate.Begins}
+	if gate.Reason == plan.None {
+		gate = plan.GateOfChanges(w, doing, now)
+	}
+	return obstacle{reason: gate.Reason, end: gate.End, said: gate.Said, soon: gate.Soon, begins: gate.Begins, told: gate.IsTold}
 }
 
 // stop returns why a workload that owes some changes waits for another one, and for whom. The reason is plan.None if it waits for nobody.
 func (o *orders) stop(w *workload.Workload, owes map[events.Source]workload.RolledFor) (plan.Reason, *workload.Workload) {
 	of := o.of(w.ID.Namespace)
-	if !o.options.Canary && len(of.Suspecting) == 0 && !o.index.HasWaves(w.ID.Namespace) {
+	if o.options.Canary == 0 && len(of.Suspecting) == 0 && !o.index.HasWaves(w.ID.Namespace) {
 		return plan.None, nil
 	}
 	me := *o.member(w)
@@ -94,7 +98,7 @@ func (o *orders) stop(w *workload.Workload, owes map[events.Source]workload.Roll
 
 // isTrying reports whether others wait to see whether the pods of a workload stay ready after a rollout, or may if it is an earlier leader's.
 func (o *orders) isTrying(w *workload.Workload, r *rollout) bool {
-	if !o.options.Canary || !w.Tries() || w.Bake() == 0 {
+	if o.options.Canary == 0 || !w.Tries() || w.Bake() == 0 {
 		return false
 	}
 	var missing map[string]workload.RolledFor
@@ -115,7 +119,7 @@ func (o *orders) of(namespace string) *plan.Order {
 	if of := o.byNamespace[namespace]; of != nil {
 		return of
 	}
-	of := &plan.Order{Always: o.options.Canary}
+	of := &plan.Order{Always: o.options.Canary > 0}
 	of.Readers = func(source events.Source) []*plan.Member {
 		var readers []*plan.Member
 		for _, w := range o.index.Dependents(source) {
@@ -170,11 +174,11 @@ func (o *orders) read(w *workload.Workload) *plan.Member {
 	if p == nil {
 		return m
 	}
-	why := o.gate(w)
+	doing := o.verdict(p, w).doing
+	why := o.gate(w, doing)
 	m.IsRefused = p.refused
 	m.Goes = !w.Unserved && !p.refused && (why.reason == plan.None || why.soon)
 	m.CanGoFirst = m.Goes && p.attempts == 0
-	doing := o.verdict(p, w).doing
 	m.Owes = owedBy(doing)
 	for _, decision := range doing {
 		if decision.Reason == plan.PodsStarting && !isWaiting {

@@ -16,7 +16,8 @@ import (
 const (
 	// outboxSize is how many outcomes may wait to be published. Then nothing is decided, so that none is lost.
 	outboxSize = 4096
-	// outboxPatience is how long an outcome waits at most while patches are under way: see docs/adr/0008-patches-go-first.md.
+	// outboxPatience is how long an outcome waits at most while patches are under way. Reports compete with patches for the API server and NATS. An
+	// early patch helps who waits for new credentials, an early outcome nobody.
 	outboxPatience = 5 * time.Second
 	// publishBatch is the maximum number of outcomes that are published at a time.
 	publishBatch   = 256
@@ -120,7 +121,7 @@ func retriable(err error) bool {
 
 func (t *term) report(ctx context.Context, outcome events.Outcome) {
 	t.outbox.add(outcome)
-	t.kube.report(ctx, outcome)
+	t.kube.report(ctx, outcome, "")
 }
 
 // ReportSync reports how the sync of an ExternalSecret has ended, and with a Kubernetes Event if warning, its reason, is not empty.
@@ -128,7 +129,9 @@ func (t *term) ReportSync(ctx context.Context, outcome events.Outcome, warning s
 	t.outbox.add(outcome)
 	if warning != "" {
 		message := outcome.Reason + ": " + outcome.Message + " (" + outcome.Sources[0].Source + ")"
-		t.kube.write(ctx, outcome.Workload, corev1.EventTypeWarning, warning, message, tracedBy(outcome))
+		t.kube.write(ctx, outcome.Workload, kube.Event{
+			Type: corev1.EventTypeWarning, Reason: warning, Message: message, Annotations: tracedBy(outcome),
+		})
 	}
 	t.metrics.synced(ctx, outcome.Reason, took)
 }

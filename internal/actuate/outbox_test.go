@@ -12,7 +12,7 @@ import (
 
 // One that is refused would stand in the way of all others.
 func TestAnOutcomeThatIsRefusedIsNotTriedAgain(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		err  error
 		want bool
@@ -20,8 +20,7 @@ func TestAnOutcomeThatIsRefusedIsNotTriedAgain(t *testing.T) {
 		{"success", nil, false},
 		{"nobody answers", nats.ErrTimeout, true},
 		{"the bus refuses the outcome", fmt.Errorf("publishing: %w", &events.RejectError{Reason: "malformed", Err: errors.New("no")}), false},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := retriable(test.err); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)

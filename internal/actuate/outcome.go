@@ -5,12 +5,28 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
+
+// The reasons of outcomes that do not come from a decision.
+const (
+	reasonRolledOut        = "rolled-out"
+	reasonDeadlineExceeded = "deadline-exceeded"
+	reasonAborted          = "aborted"
+	reasonTimedOut         = "timed-out"
+	reasonBakeFailed       = "bake-failed"
+	reasonSuperseded       = "superseded"
+	reasonReverted         = "reverted"
+	reasonUnwatched        = "unwatched"
+)
+
+// failureReasons are those of a rollout that has failed.
+var failureReasons = []string{reasonAborted, reasonBakeFailed, reasonDeadlineExceeded, reasonReverted, reasonTimedOut}
 
 // outcomes makes the outcomes of a cluster.
 type outcomes struct {
@@ -31,10 +47,12 @@ func (o outcomes) skipped(ctx context.Context, change events.Change, w *workload
 func (o outcomes) found(w *workload.Workload) events.Outcome {
 	outcome := events.Outcome{
 		Cluster: o.cluster, Verb: events.VerbStarted, Workload: w.ID, ResourceVersion: w.Version, Revision: w.Last.Revision, Generation: w.Generation,
-		Time: o.now().UTC(), StartedAt: w.Last.At, Reason: plan.AlreadyRolled.String(), Message: "found on the workload; its start was not reported",
+		Time: o.now().UTC(), StartedAt: w.Last.At, Reason: plan.AlreadyRolled.String(),
 	}
 	newest, changes := "", w.ChangesIn(w.Last.For)
-	for _, source := range slices.Sorted(maps.Keys(changes)) {
+	sources := slices.Sorted(maps.Keys(changes))
+	outcome.Message = "rolled for " + strings.Join(sources, ", ") + "; found on the workload, its start was not reported"
+	for _, source := range sources {
 		change := changes[source]
 		if change.Version == workload.NoVersion || change.IsLowWater() {
 			continue

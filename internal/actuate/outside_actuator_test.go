@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,9 +23,9 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-func TestAKindThatIsIgnoredIsNeitherListedNorWatched(t *testing.T) {
+func TestAKindThatIsNotChosenIsNeitherListedNorWatched(t *testing.T) {
 	play(t, func(s *scene) {
-		s.options.IgnoreWorkloadKinds = []string{"cronjobs", "daemonset"}
+		s.options.WorkloadKinds = []string{"deployments", "statefulset"}
 		for _, name := range []string{"web", "statefulset/web", "daemonset/web", "cronjob/web"} {
 			s.workload(name, auto, reads("secret/db"))
 		}
@@ -40,51 +41,164 @@ func TestAKindThatIsIgnoredIsNeitherListedNorWatched(t *testing.T) {
 	})
 }
 
-func TestAtStartupTheLogSaysWhetherTheAccountIsConfined(t *testing.T) {
-	leases := coordinationv1.Resource("leases")
-	denied := apierrors.NewForbidden(leases, "", errors.New("ValidatingAdmissionPolicy 'a' with binding 'a' denied request: its own only"))
+// policies are what the chart makes of deploy/admission in the namespace team: the resources of each policy, and the policy of each binding.
+type policies struct {
+	resources map[string][]string
+	bindings  map[string]string
+}
+
+const actuatorPolicy, protectedPolicy, keysPolicy = "team-actuator", "team-protected", "team-keys"
+
+func allPolicies() policies {
+	workloads := []string{"deployments", "statefulsets", "daemonsets", "cronjobs"}
+	return policies{
+		resources: map[string][]string{actuatorPolicy: workloads, protectedPolicy: workloads, keysPolicy: nil},
+		bindings: map[string]string{
+			actuatorPolicy: actuatorPolicy, protectedPolicy: protectedPolicy, protectedPolicy + "-own": protectedPolicy,
+			protectedPolicy + "-by-label": protectedPolicy, keysPolicy: keysPolicy,
+		},
+	}
+}
+
+// lists returns what the API server answers to somebody who lists them.
+func (p policies) lists() (*admissionv1.ValidatingAdmissionPolicyList, *admissionv1.ValidatingAdmissionPolicyBindingList) {
+	all, bindings := new(admissionv1.ValidatingAdmissionPolicyList), new(admissionv1.ValidatingAdmissionPolicyBindingList)
+	for name, resources := range p.resources {
+		rule := admissionv1.RuleWithOperations{Rule: admissionv1.Rule{APIGroups: []string{"apps", "batch"}, Resources: resources}}
+		all.Items = append(all.Items, admissionv1.ValidatingAdmissionPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: admissionv1.ValidatingAdmissionPolicySpec{
+				MatchConditions: []admissionv1.MatchCondition{{Name: "is-an-account", Expression: "'system:serviceaccount:team:one'"}},
+				MatchConstraints: &admissionv1.MatchResources{
+					ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: rule}},
+				},
+			},
+		})
+	}
+	for name, policy := range p.bindings {
+		bindings.Items = append(bindings.Items, admissionv1.ValidatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName: policy, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			},
+		})
+	}
+	return all, bindings
+}
+
+// startBehind starts an actuator behind policies, given what the API server says to a Lease that is not the actuator's, and to a list of policies. It
+// returns the names of such Leases.
+func (s *scene) startBehind(p policies, lease, listing error) (asked *[]string) {
+	s.Helper()
+	asked = new([]string)
+	s.options.LeaderElect, s.options.LeaseNamespace = true, "team"
+	s.startAfter(func(client *fake.Clientset) {
+		client.PrependReactor("create", "leases", func(action k8stesting.Action) (bool, runtime.Object, error) {
+			request, ok := action.(k8stesting.CreateActionImpl)
+			if !ok || !slices.Contains(request.CreateOptions.DryRun, metav1.DryRunAll) {
+				return false, nil, nil // the actuator's own
+			}
+			*asked = append(*asked, request.GetNamespace()+"/"+metaOf(request.GetObject()).GetName())
+			return true, &coordinationv1.Lease{}, lease
+		})
+		client.PrependReactor("list", "validatingadmissionpolicies", func(k8stesting.Action) (bool, runtime.Object, error) {
+			listed, _ := p.lists()
+			return true, listed, listing
+		})
+		client.PrependReactor("list", "validatingadmissionpolicybindings", func(k8stesting.Action) (bool, runtime.Object, error) {
+			_, bound := p.lists()
+			return true, bound, listing
+		})
+	})
+	return asked
+}
+
+// deniedLease is the answer to a Lease that is not the actuator's where its policy is bound.
+func deniedLease() error {
+	return apierrors.NewForbidden(coordinationv1.Resource("leases"), "", errors.New(
+		"ValidatingAdmissionPolicy 'team-actuator' with binding 'team-actuator' denied request: its own only"))
+}
+
+func TestAnActuatorKnowsWhichPoliciesConfineItsAccount(t *testing.T) {
+	leases, lists := coordinationv1.Resource("leases"), admissionv1.Resource("validatingadmissionpolicies")
 	const (
 		confined = `level=INFO msg="an admission policy confines`
+		partly   = `level=WARN msg="admission policies confine this account in part"`
 		free     = `level=WARN msg="no admission policy`
 		unknown  = `level=INFO msg="not known whether`
 	)
 	for _, tt := range []struct {
 		name string
-		err  error
-		want string
+		// answer and listing are what the API server says to a Lease that is not the actuator's, and to a list of policies.
+		answer, listing error
+		change          func(policies)
+		// says is in the log, once, and missing with it.
+		says, missing string
+		// gauge is less than 0 if it is not there.
+		gauge int64
 	}{
-		{"a policy refuses the Lease", denied, confined},
-		{"any Lease may be created", nil, free},
-		{"a quota is used up", apierrors.NewForbidden(leases, "", errors.New("exceeded quota")), unknown},
+		{"all policies are bound", deniedLease(), nil, nil, confined, "", 0},
+		{"any Lease may be created", nil, nil, nil, free, "", 1},
+		{"a quota is used up", apierrors.NewForbidden(leases, "", errors.New("exceeded quota")), nil, nil, unknown, "", -1},
+		{"policies may not be listed", deniedLease(), apierrors.NewForbidden(lists, "", nil), nil, confined, "", 0},
+		{"policies cannot be listed", deniedLease(), apierrors.NewServerTimeout(lists, "list", 1), nil, unknown, "", -1},
+		{
+			"a binding is to another policy", deniedLease(), nil, func(p policies) { p.bindings["team-protected-own"] = "audit" }, partly,
+			"[team-protected lacks the binding team-protected-own that denies]", 1,
+		},
+		{
+			"no policy is for a kind that is rolled", deniedLease(), nil,
+			func(p policies) {
+				p.resources[actuatorPolicy] = []string{"deployments", "statefulsets", "daemonsets"}
+			}, partly, "[for cronjobs.batch is missing]", 1,
+		},
 	} {
 		playOf(t, tt.name, func(s *scene) {
-			s.options.LeaderElect, s.options.LeaseNamespace = true, "home"
-			var asked []string
-			s.startAfter(func(client *fake.Clientset) {
-				client.PrependReactor("create", "leases", func(action k8stesting.Action) (bool, runtime.Object, error) {
-					request, ok := action.(k8stesting.CreateActionImpl)
-					if !ok || !slices.Contains(request.CreateOptions.DryRun, metav1.DryRunAll) {
-						return false, nil, nil // the actuator's own
-					}
-					asked = append(asked, request.GetNamespace()+"/"+metaOf(request.GetObject()).GetName())
-					return true, &coordinationv1.Lease{}, tt.err
-				})
-			})
-			s.pass(time.Minute)
-			if len(asked) != 1 || !strings.HasPrefix(asked[0], "home/") || asked[0] == "home/"+s.options.LeaseName {
-				s.Errorf("asked for the Leases %q in dry runs, want one in home that is not the actuator's", asked)
+			seen, objects := s.instrument(), allPolicies()
+			if tt.change != nil {
+				tt.change(objects)
 			}
-			for _, text := range []string{confined, free, unknown} {
+			asked := s.startBehind(objects, tt.answer, tt.listing)
+			s.pass(24*time.Minute + 30*time.Second)
+			want := 25
+			if tt.gauge == 0 {
+				want = 3
+			}
+			if got := *asked; len(got) != want || !strings.HasPrefix(got[0], "team/") || got[0] == "team/"+s.options.LeaseName {
+				s.Errorf("asked for the Leases %q in dry runs, want %d in team that are not the actuator's", got, want)
+			}
+			for _, text := range []string{confined, partly, free, unknown} {
 				want := 0
-				if text == tt.want {
+				if text == tt.says {
 					want = 1
 				}
-				if got := strings.Count(s.logText(), text); got != want {
+				if got := s.logged(text); got != want {
 					s.Errorf("%s is logged %d times, want %d", text, got, want)
 				}
 			}
+			if s.logged(tt.missing) == 0 {
+				s.Errorf("the log does not name %s", tt.missing)
+			}
+			if got, ok := seen.measurements().value("keyturn.unconfined", "", ""); ok != (tt.gauge >= 0) || ok && got != tt.gauge {
+				s.Errorf("keyturn.unconfined is %d, there: %t, want %d", got, ok, tt.gauge)
+			}
 		})
 	}
+}
+
+func TestAnActuatorNoticesThatABindingIsDeleted(t *testing.T) {
+	play(t, func(s *scene) {
+		seen, objects := s.instrument(), allPolicies()
+		s.startBehind(objects, deniedLease(), nil)
+		s.pass(time.Minute)
+		seen.want("keyturn.unconfined", "", "", 0)
+		delete(objects.bindings, protectedPolicy)
+		s.pass(10 * time.Minute)
+		seen.want("keyturn.unconfined", "", "", 1)
+		objects.bindings[protectedPolicy] = protectedPolicy
+		s.pass(10 * time.Minute)
+		seen.want("keyturn.unconfined", "", "", 0)
+	})
 }
 
 // forbidNamespaces returns what has the API server refuse requests about namespaces, for startAfter.
@@ -101,15 +215,14 @@ func forbidNamespaces(verbs ...string) func(*fake.Clientset) {
 }
 
 func TestAHoldOnANamespaceHoldsItsWorkloadsUntilItIsTakenOff(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name               string
 		forbidden, watched []string
 	}{
 		{"where all may be watched", nil, nil},
 		{"where it may only be read", []string{"list", "watch"}, []string{namespace}},
 		{"where it may only be watched", []string{"get"}, []string{namespace}},
-	}
-	for _, tt := range tests {
+	} {
 		playOf(t, tt.name, func(s *scene) {
 			s.options.Namespaces = tt.watched
 			s.workload("web", auto, reads("secret/db"))
@@ -134,7 +247,7 @@ func TestAHoldOnANamespaceHoldsItsWorkloadsUntilItIsTakenOff(t *testing.T) {
 func TestOnlyANamespaceThatTheAPIServerSaysIsBeingDeletedIsTerminating(t *testing.T) {
 	terminating := apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("it is being terminated"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		err   error
 		rolls []string
@@ -142,8 +255,7 @@ func TestOnlyANamespaceThatTheAPIServerSaysIsBeingDeletedIsTerminating(t *testin
 		{"one that takes an Event", nil, []string{"web"}},
 		{"one that is being deleted", terminating, nil},
 		{"one without the permission", apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("no")), []string{"web"}},
-	}
-	for _, tt := range tests {
+	} {
 		playOf(t, tt.name, func(s *scene) {
 			s.options.RollOnDelete = true
 			s.workload("web", auto, reads("secret/db?"))

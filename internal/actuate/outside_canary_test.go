@@ -15,7 +15,7 @@ import (
 func trial(t *testing.T, story func(s *scene)) {
 	t.Helper()
 	play(t, func(s *scene) {
-		s.options.Canary = true
+		s.options.Canary = 5 * time.Minute
 		story(s)
 	})
 }
@@ -126,7 +126,7 @@ func TestABakeSurvivesARestart(t *testing.T) {
 
 func TestACanaryThatCannotGoIsNotWaitedFor(t *testing.T) {
 	nothing := func(*scene) {}
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		// first are aspects of the one that goes first if it can.
 		first         []aspect
@@ -142,22 +142,20 @@ func TestACanaryThatCannotGoIsNotWaitedFor(t *testing.T) {
 		},
 		{"somebody has paused it", nil, nothing, func(s *scene) { s.pauseRollout("a") }, []string{"a", "b"}},
 		{"it cannot be patched", nil, func(s *scene) { s.refuse("a", errors.New("connection reset")) }, nothing, []string{"b"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			trial(t, func(s *scene) {
-				s.workload("a", append(tt.first, auto, reads("secret/db"))...)
-				s.readers("secret/db", "b", "c")
-				s.begin("secret/db")
-				s.stall("a", "b")
-				tt.before(s)
-				s.settled("secret/db", "password", "two")
-				tt.after(s)
-				s.pass(time.Minute)
-				if rolls := s.whoRolled(); !slices.Equal(rolls, tt.want) {
-					s.Errorf("rolled are %q, want %q", rolls, tt.want)
-				}
-			})
+	} {
+		playOf(t, tt.name, func(s *scene) {
+			s.options.Canary = bakeTime
+			s.workload("a", append(tt.first, auto, reads("secret/db"))...)
+			s.readers("secret/db", "b", "c")
+			s.begin("secret/db")
+			s.stall("a", "b")
+			tt.before(s)
+			s.settled("secret/db", "password", "two")
+			tt.after(s)
+			s.pass(time.Minute)
+			if rolls := s.whoRolled(); !slices.Equal(rolls, tt.want) {
+				s.Errorf("rolled are %q, want %q", rolls, tt.want)
+			}
 		})
 	}
 }

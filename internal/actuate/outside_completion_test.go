@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/internal/actuate"
 )
 
 func TestAPatchThatIsDeniedIsToldOnceAndTriedUntilItIsAccepted(t *testing.T) {
@@ -56,7 +58,7 @@ func TestAPatchThatIsDeniedIsTriedAtOnceWhenTheWorkloadOrTheContentChanges(t *te
 
 func TestOnlyDenialsCountUntilThatIsTold(t *testing.T) {
 	play(t, func(s *scene) {
-		s.options.RecreateJobs = true
+		s.options.Jobs = []string{actuate.JobsRecreate}
 		s.job("import", auto, reads("secret/db"))
 		s.job("import-keyturn") // Another Job has the name that is needed.
 		s.begin("secret/db")

@@ -3,6 +3,7 @@
 package actuate_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/keyturn/keyturn/internal/actuate"
-	"github.com/keyturn/keyturn/internal/workload"
 )
 
 func TestARolloutIsFollowedToItsEnd(t *testing.T) {
@@ -24,13 +24,9 @@ func TestARolloutIsFollowedToItsEnd(t *testing.T) {
 		{"someone has paused it", func(s *scene) { s.pauseRollout("web") }, nil},
 		{"all pods are new", func(s *scene) { s.finish("web") }, []string{"web completed rolled-out"}},
 		{"the controller has given up", func(s *scene) { s.fail("web") }, []string{"web failed deadline-exceeded"}},
-		{
-			"someone else has changed the template and its revision",
-			func(s *scene) {
-				s.edit("web", image("example.com/app:2"), podAnnotated(annotationRevision, "0123456789abcdef"))
-			},
-			[]string{"web skipped superseded"},
-		},
+		{"someone else has changed the template and its revision", func(s *scene) {
+			s.edit("web", image("example.com/app:2"), podAnnotated(annotationRevision, "0123456789abcdef"))
+		}, []string{"web skipped superseded"}},
 		{"someone else has restored the template of before", func(s *scene) { s.edit("web", unrolled) }, []string{"web failed reverted"}},
 		{"the workload is gone", func(s *scene) { s.delete("web") }, []string{"web skipped workload-gone"}},
 	} {
@@ -64,7 +60,7 @@ func TestARolloutThatIsAbortedHasFailed(t *testing.T) {
 
 func TestARolloutThatTakesTooLongEndsAndLeavesItsPlaceToOthers(t *testing.T) {
 	play(t, func(s *scene) {
-		s.options.MaxRolloutsPerNamespace = 1
+		s.options.MaxRollouts = 1
 		s.workload("paused", auto, reads("secret/one"))
 		s.workload("slow", auto, reads("secret/two"))
 		s.workload("next", auto, reads("secret/three"))
@@ -88,6 +84,24 @@ func TestARolloutThatTakesTooLongEndsAndLeavesItsPlaceToOthers(t *testing.T) {
 	})
 }
 
+// A StatefulSet whose pods come one after the other waits for a broken one for ever, also after the source was corrected.
+func TestAStatefulSetThatWaitsForABrokenPodIsToldWhichToDelete(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("statefulset/db", auto, reads("secret/db"))
+		s.begin("secret/db")
+		s.stall("statefulset/db")
+		s.rotate("two", "statefulset/db")
+		s.pass(s.options.RolloutTimeout + 30*time.Second)
+		s.wantTold("statefulset/db started content-changed", "statefulset/db failed timed-out")
+		const remedy = "pod db-0 is not ready, and the StatefulSet replaces no pod before it is, not even that one: remove the cause, then delete the pod"
+		s.wantLast("statefulset/db", "failed timed-out", "0 of 1 pods are available; "+remedy)
+		written := s.kubernetesEvents()
+		if last := textOf(written[len(written)-1]); !strings.HasPrefix(last, "statefulset/db Warning RolloutFailed timed-out: ") || !strings.Contains(last, remedy) {
+			s.Errorf("the Kubernetes Event is %q, want that it names the pod", last)
+		}
+	})
+}
+
 func TestARolloutThatIsNoLongerWatchedDoesNotEndAsDeleted(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -97,7 +111,7 @@ func TestARolloutThatIsNoLongerWatchedDoesNotEndAsDeleted(t *testing.T) {
 		want    string
 	}{
 		{"a workload that is gone", func(*actuate.Options) {}, true, "workload-gone"},
-		{"a kind that is ignored now", func(o *actuate.Options) { o.IgnoreWorkloadKinds = []string{"deployments"} }, false, "unwatched"},
+		{"a kind that is left out now", func(o *actuate.Options) { o.WorkloadKinds = []string{"statefulset"} }, false, "unwatched"},
 		{"a namespace that is left out now", func(o *actuate.Options) { o.Namespaces = []string{"another"} }, false, "unwatched"},
 	} {
 		playOf(t, tt.name, func(s *scene) {
@@ -129,7 +143,7 @@ func TestARolloutTimesOutWithoutProgressOnly(t *testing.T) {
 	}
 	pause := func(s *scene) { s.pauseRollout("web") }
 	resume := func(s *scene) { s.alter("web", func(d *appsv1.Deployment) { d.Spec.Paused = false }) }
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		steps []step
 		// last is how long after the last step nothing has happened, and ends says that it then times out.
@@ -151,8 +165,7 @@ func TestARolloutTimesOutWithoutProgressOnly(t *testing.T) {
 			name:  "it was scaled",
 			steps: []step{{0, progress(3, pods)}, {14 * time.Minute, func(s *scene) { s.scale("web", pods-10) }}}, last: 2 * time.Minute,
 		},
-	}
-	for _, test := range tests {
+	} {
 		playOf(t, test.name, func(s *scene) {
 			s.workload("web", auto, reads("secret/db"))
 			s.stall("web")
@@ -176,25 +189,6 @@ func TestARolloutTimesOutWithoutProgressOnly(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestARolloutThatRestartsPodsLaterHasItsTimeFromThenOn(t *testing.T) {
-	play(t, func(s *scene) {
-		restart := midnight.Add(17 * time.Minute).Format(time.RFC3339)
-		s.serveRollout(func(object *unstructured.Unstructured) {
-			object.SetAnnotations(map[string]string{workload.AnnotationRollOn: "auto", "reloader.stakater.com/rollout-strategy": "restart"})
-			if err := unstructured.SetNestedField(object.Object, restart, "spec", "restartAt"); err != nil {
-				s.Fatal(err)
-			}
-		})
-		s.begin("secret/db")
-		s.settled("secret/db", "password", "two")
-		s.wantTold("rollout/web started content-changed")
-		s.pass(30 * time.Minute) // 14 of them after the restart
-		s.wantTold()
-		s.pass(2 * time.Minute)
-		s.wantTold("rollout/web failed timed-out")
-	})
 }
 
 // A restore of etcd with --bump-revision takes the generation back, and resourceVersions go on.

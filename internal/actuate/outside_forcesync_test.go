@@ -20,8 +20,8 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// syncs has the next actuators sync the ExternalSecret db, which reads a secret in a store. There is no operator that does.
-func (s *scene) syncs() {
+// syncs has the next actuators sync the ExternalSecret db, which reads a secret in a store, with a template. There is no operator that does.
+func (s *scene) syncs(template ...any) *dynamicfake.FakeDynamicClient {
 	s.Helper()
 	store := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": externalsecret.APIVersion, "kind": "SecretStore",
@@ -34,6 +34,7 @@ func (s *scene) syncs() {
 		"spec": map[string]any{
 			"secretStoreRef": map[string]any{"name": "bao"},
 			"data":           []any{map[string]any{"remoteRef": map[string]any{"key": "shop/db"}}},
+			"target":         map[string]any{"template": map[string]any{"templateFrom": template}},
 		},
 		"status": map[string]any{"syncedResourceVersion": "1-1", "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
 	}}
@@ -62,6 +63,7 @@ func (s *scene) syncs() {
 		return true, object, client.Tracker().Update(request.GetResource(), object, request.GetNamespace())
 	})
 	s.options.ForceSync, s.options.Dynamic = true, client
+	return client
 }
 
 // rotated is a new version of the secret that db reads.
@@ -108,5 +110,34 @@ func TestASyncForAChangeWhileNobodyLedIsTakenUpByTheNextLeader(t *testing.T) {
 		s.send(rotated(2))
 		s.startFor(6 * time.Minute)
 		s.wantTold("externalsecret/db failed timed-out")
+	})
+}
+
+func TestTheReadersOfASecretAreRolledOnceAfterItsTemplateHasChanged(t *testing.T) {
+	play(t, func(s *scene) {
+		objects := s.syncs(map[string]any{"configMap": map[string]any{"name": "page"}}).Resource(externalsecret.ExternalSecrets).Namespace(namespace)
+		s.workload("web", auto, reads("secret/db"))
+		s.begin("secret/db", "configmap/page")
+		s.settled("configmap/page", "url", "new")
+		s.wantRolls()
+		found, err := objects.Get(s.Context(), "db", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		forced, _ := externalsecret.ParseForceSync(found.GetAnnotations()[externalsecret.AnnotationForceSync])
+		if want := s.of("configmap/page").published.ID(); forced.Event != want {
+			t.Fatalf("asked to sync for %q, want %q", forced.Event, want)
+		}
+		if err := unstructured.SetNestedField(found.Object, "1-2", "status", "syncedResourceVersion"); err != nil {
+			t.Fatal(err)
+		}
+		found.SetResourceVersion(s.nextVersion())
+		if _, err := objects.Update(s.Context(), found, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		s.set("secret/db", "password", "in the new template")
+		s.pass(time.Minute)
+		s.wantRolls("web")
+		s.wantAmongTold("externalsecret/db completed synced")
 	})
 }

@@ -3,7 +3,6 @@
 package actuate_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,10 +18,8 @@ func TestTheGaugesShowWhatTheActuatorHasOnItsHands(t *testing.T) {
 		s.options.MaxRollouts, s.options.RolloutTimeout = 3, 24*time.Hour
 		s.workload("failing", auto, reads("secret/broken"))
 		s.workload("after", auto, reads("secret/broken"), inWave(1))
-		s.workload("busy", auto, reads("secret/busy"))
-		s.workload("busy-too", auto, reads("secret/busy"))
-		s.workload("one", auto, reads("secret/late"))
-		s.workload("two", auto, reads("secret/late"))
+		s.readers("secret/busy", "busy", "busy-too")
+		s.readers("secret/late", "one", "two")
 		s.workload("held", auto, reads("secret/held"), onHold)
 		s.workload("office/refused", auto, reads("secret/refused"))
 		s.workload("statefulset/idle", auto, reads("secret/idle"))
@@ -32,18 +29,15 @@ func TestTheGaugesShowWhatTheActuatorHasOnItsHands(t *testing.T) {
 		}
 		s.refuse("office/refused", deniedByAdmission())
 		s.set("office/secret/refused", "password", "two")
-		s.set("secret/broken", "password", "two")
-		s.settle()
+		s.settled("secret/broken", "password", "two")
 		s.fail("failing")
 		s.pass(10 * time.Second)
-		s.set("secret/busy", "password", "two")
-		s.settle()
+		s.settled("secret/busy", "password", "two")
 		s.set("secret/late", "password", "two") // There is a third slot, but not for this namespace.
 		s.set("secret/held", "password", "two")
 		s.pass(time.Hour)
 		s.wantRolls("busy", "busy-too", "failing")
 
-		measured := seen.measurements()
 		for _, tt := range []struct {
 			name, key, label string
 			want             int64
@@ -62,12 +56,10 @@ func TestTheGaugesShowWhatTheActuatorHasOnItsHands(t *testing.T) {
 			{"keyturn.rollouts.active", "kind", "deployment", 2},
 			{"keyturn.rollouts.failing", "kind", "deployment", 1},
 		} {
-			if got, ok := measured.value(tt.name, tt.key, tt.label); !ok || got != tt.want {
-				s.Errorf("%s{%s}: got %d, there: %t, want %d", tt.name, tt.label, got, ok, tt.want)
-			}
+			seen.want(tt.name, tt.key, tt.label, tt.want)
 		}
 		// The gauges are a few seconds old.
-		if got, _ := measured.value("keyturn.workloads.held.oldest", "reason", "on-hold"); got < 3590 || got > 3600 {
+		if got, _ := seen.measurements().value("keyturn.workloads.held.oldest", "reason", "on-hold"); got < 3590 || got > 3600 {
 			s.Errorf("what is on hold has waited for %d s, want an hour", got)
 		}
 	})
@@ -76,8 +68,7 @@ func TestTheGaugesShowWhatTheActuatorHasOnItsHands(t *testing.T) {
 func TestOnlyAWaitThatNobodyHasChosenCountsAsOwed(t *testing.T) {
 	play(t, func(s *scene) {
 		seen := s.instrument()
-		s.workload("web", auto, reads("secret/db"), onHold)
-		s.begin("secret/db")
+		s.beginWeb(onHold)
 		wantOwed := func(least, most time.Duration) {
 			s.Helper()
 			got, ok := seen.measurements().value("keyturn.workloads.owed.oldest", "", "")
@@ -105,38 +96,25 @@ func TestOnlyAWaitThatNobodyHasChosenCountsAsOwed(t *testing.T) {
 
 func TestAnActuatorThatStandsByShowsNothingOfTheWork(t *testing.T) {
 	play(t, func(s *scene) {
-		ofTheWork := []string{"keyturn.workloads.pending", "keyturn.rollouts.active"}
 		s.options.LeaderElect = true
-		s.workload("web", auto, reads("secret/db"), onHold)
-		first := s.begin("secret/db")
+		first := s.beginWeb(onHold)
 		s.set("secret/db", "password", "two")
 		seen := s.instrument()
-		s.start()
-		s.pass(time.Minute)
-		measured := seen.measurements()
-		if got, ok := measured.value("keyturn.leader", "", ""); !ok || got != 0 {
-			s.Errorf("keyturn.leader is %d, there: %t, want 0", got, ok)
-		}
-		if got, ok := measured.value("keyturn.workloads", "kind", "deployment"); !ok || got != 1 {
-			s.Errorf("keyturn.workloads is %d, there: %t, want 1", got, ok)
-		}
-		for _, name := range ofTheWork {
-			if _, ok := measured[name]; ok {
-				s.Errorf("there is %s", name)
+		s.startFor(time.Minute)
+		wantLeads := func(leads int64) {
+			s.Helper()
+			seen.want("keyturn.leader", "", "", leads)
+			seen.want("keyturn.workloads", "kind", "deployment", 1)
+			for _, name := range []string{"keyturn.workloads.pending", "keyturn.rollouts.active"} {
+				if _, ok := seen.measurements()[name]; ok != (leads == 1) {
+					s.Errorf("there is %s: %t", name, ok)
+				}
 			}
 		}
-
+		wantLeads(0)
 		first.stop()
 		s.pass(time.Minute)
-		measured = seen.measurements()
-		if got, _ := measured.value("keyturn.leader", "", ""); got != 1 {
-			s.Errorf("keyturn.leader of the next leader is %d, want 1", got)
-		}
-		for _, name := range ofTheWork {
-			if _, ok := measured[name]; !ok {
-				s.Errorf("the next leader does not show %s", name)
-			}
-		}
+		wantLeads(1)
 	})
 }
 
@@ -159,33 +137,25 @@ func TestTheProblemsOfAWorkloadAreToldOnceForEachWording(t *testing.T) {
 		s.beginWeb()
 		told := 0
 		for _, step := range []struct {
-			name    string
 			aspects []aspect
-			want    []string // the annotations that are named; none: nothing is told
+			// names is the annotation of which people are told that it is invalid, and omits another one. They are told nothing if both are empty.
+			names, omits string
 		}{
-			{"no problem", []aspect{image("example.com/app:2")}, nil},
-			{"a problem", []aspect{annotated(wave, "soon")}, []string{wave}},
-			{"the same problem", []aspect{image("example.com/app:3")}, nil},
-			{"another one", []aspect{without(wave), annotated(interval, "long")}, []string{interval}},
+			{[]aspect{image("example.com/app:2")}, "", ""},
+			{[]aspect{annotated(wave, "soon")}, wave, interval},
+			{[]aspect{image("example.com/app:3")}, "", ""},
+			{[]aspect{without(wave), annotated(interval, "long")}, interval, wave},
 		} {
 			s.edit("web", step.aspects...)
 			s.pass(10 * time.Second)
 			written := s.kubernetesEvents()[told:]
 			told += len(written)
-			if len(written) != min(1, len(step.want)) {
-				s.Errorf("%s: %d Kubernetes Events are written", step.name, len(written))
+			if step.names == "" && len(written) == 0 {
 				continue
 			}
-			for _, event := range written {
-				text := textOf(event)
-				for _, annotation := range []string{wave, interval} {
-					if names := strings.Contains(text, annotation); names != slices.Contains(step.want, annotation) {
-						s.Errorf("%s: that %s is invalid is told: %t: %s", step.name, annotation, names, text)
-					}
-				}
-				if !strings.HasPrefix(text, "web Warning InvalidAnnotation ") {
-					s.Errorf("%s: told is %s", step.name, text)
-				}
+			if len(written) != 1 || !strings.HasPrefix(textOf(written[0]), "web Warning InvalidAnnotation ") ||
+				!strings.Contains(written[0].Message, step.names) || strings.Contains(written[0].Message, step.omits) {
+				s.Errorf("after %s, told is %v, want once that %s is invalid", s.elapsed(), written, step.names)
 			}
 		}
 	})

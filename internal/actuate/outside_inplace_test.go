@@ -20,24 +20,19 @@ import (
 
 func TestPodsAreAskedToReloadWhenTheirFilesAreNewAndOnlyThenItIsRecorded(t *testing.T) {
 	play(t, func(s *scene) {
-		pods := s.askPods()
-		pods.of("web")
-		s.begin("secret/db")
+		pods := s.beginInPlace(2 * time.Minute)
 		s.settled("secret/db", "password", "two")
 		s.wantTold("web held files-pending")
-		s.pass(s.options.ReloadDelay - 2*time.Second)
+		s.pass(s.options.ReloadInPlace - 2*time.Second)
 		// It changes again before the files are new.
 		s.set("secret/db", "password", "three")
-		s.pass(s.options.ReloadDelay - time.Second)
+		s.pass(s.options.ReloadInPlace - time.Second)
 		pods.wantAsked("web", 0)
 		s.wantTold()
 		s.pass(2 * time.Second)
 		pods.wantAsked("web", 1)
 		s.wantRolls()
-		want := "1 pod answered the request to reload at http://:9090/-/reload for secret/db (password)"
-		if got := s.messageOf("web", "reloaded-in-place"); got != want {
-			t.Errorf("it is told that %s, want %s", got, want)
-		}
+		s.wantSaid("reloaded-in-place", "1 pod answered the request to reload at http://:9090/-/reload for secret/db (password)")
 		s.wantTold("web completed reloaded-in-place")
 		// It is recorded, so the next leader does not ask again.
 		s.restartFor(time.Hour)
@@ -53,10 +48,7 @@ func TestPodsThatHaveReloadedAreAskedAgainOnlyForALaterChange(t *testing.T) {
 		want  int
 	}{{"not while the patch fails", false, 1}, {"for a change that came meanwhile", true, 2}} {
 		playOf(t, tt.name, func(s *scene) {
-			pods := s.askPods()
-			s.options.ReloadDelay = 0
-			pods.of("web")
-			s.begin("secret/db")
+			pods := s.beginInPlace(time.Nanosecond)
 			s.refuse("web", apierrors.NewInternalError(errors.New("failed calling webhook")))
 			s.settled("secret/db", "password", "two")
 			pods.wantAsked("web", 1)
@@ -77,36 +69,24 @@ func TestPodsThatHaveReloadedAreAskedAgainOnlyForALaterChange(t *testing.T) {
 func TestPodsThatCannotBeAskedToReloadAreReplaced(t *testing.T) {
 	for name, answer := range map[string]int{"they do not listen": refusing, "they do not take it": http.StatusInternalServerError} {
 		playOf(t, name, func(s *scene) {
-			pods := s.askPods()
-			s.options.ReloadDelay = 0
-			pods.of("web")
+			pods := s.beginInPlace(time.Nanosecond)
 			pods.answer("web", answer)
-			s.begin("secret/db")
 			s.rotate("two")
 			s.pass(time.Minute)
 			s.wantRolls("web")
 			s.wantTold("web started content-changed", "web completed rolled-out")
-			want := "; not in place: not every pod confirmed the reload: pod web-1: "
-			if got := s.messageOf("web", "content-changed"); !strings.Contains(got, want) {
-				s.Errorf("it is told that %s, want a text with %s", got, want)
-			}
+			s.wantSaid("content-changed", "; not in place: not every pod confirmed the reload: pod web-1: ")
 		})
 	}
 }
 
 func TestAHoldStopsAReloadInPlaceBeforeTheFirstPodIsAsked(t *testing.T) {
 	play(t, func(s *scene) {
-		pods := s.askPods()
-		s.options.ReloadDelay = 0
-		pods.of("web")
-		s.begin("secret/db")
+		pods := s.beginInPlace(time.Nanosecond)
 		client, hold := s.lastClient(), sync.OnceFunc(func() { s.edit("web", onHold) })
 		s.intercept("list", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
-			// Unlike an API server, the client answers one request at a time.
-			client.Unlock()
 			hold()
-			<-time.After(time.Second)
-			client.Lock()
+			takes(client, time.Second)
 			return false, nil, nil
 		})
 		s.set("secret/db", "password", "two")
@@ -122,15 +102,10 @@ func TestAHoldStopsAReloadInPlaceBeforeTheFirstPodIsAsked(t *testing.T) {
 
 func TestWhoeverAsksForARollNowGetsARollout(t *testing.T) {
 	play(t, func(s *scene) {
-		pods := s.askPods()
-		pods.of("web")
-		s.begin("secret/db")
+		pods := s.beginInPlace(2 * time.Minute)
 		s.edit("web", annotated(workload.AnnotationRollNow, "1"))
 		s.rotate("two", "web")
-		want := "; not in place: keyturn.dev/roll-now asks for a rollout"
-		if got := s.messageOf("web", "content-changed"); !strings.HasSuffix(got, want) {
-			t.Errorf("it is told that %s, want a text that ends with %s", got, want)
-		}
+		s.wantSaid("content-changed", "; not in place: keyturn.dev/roll-now asks for a rollout")
 		s.pass(time.Hour)
 		pods.wantAsked("web", 0)
 	})
@@ -150,17 +125,12 @@ func TestAChangeToRollForIsNotHeldUpByAnotherThatWaits(t *testing.T) {
 				s.edit("web", image("example.com/app:2"))
 			}, nil,
 		},
-		{
-			"for the end of the hold of its source",
-			func(s *scene) {
-				s.set("configmap/app", "password", "two", sourceHeld("migration"))
-			},
-			[]string{"web held on-hold"},
-		},
+		{"for the end of the hold of its source", func(s *scene) {
+			s.set("configmap/app", "password", "two", sourceHeld("migration"))
+		}, []string{"web held on-hold"}},
 	} {
 		playOf(t, tt.name, func(s *scene) {
-			s.workload("web", auto, reads("secret/db", "configmap/app"))
-			s.begin("secret/db", "configmap/app")
+			s.beginReading("secret/db", "configmap/app")
 			s.stall("web")
 			tt.wait(s)
 			s.pass(10 * time.Minute)

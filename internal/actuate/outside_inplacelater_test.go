@@ -5,7 +5,6 @@ package actuate_test
 import (
 	"net/http"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 func TestAskingPodsToReloadTakesNoWorkerFromPatches(t *testing.T) {
 	play(t, func(s *scene) {
 		pods := s.askPods()
-		s.options.ReloadDelay, s.options.PatchWorkers = 0, 4
+		s.options.ReloadInPlace, s.options.PatchWorkers = time.Nanosecond, 4
 		for _, namespace := range []string{"", "bank/", "tower/"} {
 			for i := range 4 {
 				name := namespace + "web-" + strconv.Itoa(i)
@@ -40,9 +39,7 @@ func TestAskingPodsToReloadTakesNoWorkerFromPatches(t *testing.T) {
 
 func TestPodsAreReplacedIfTheirSourceChangesAllTheTime(t *testing.T) {
 	play(t, func(s *scene) {
-		pods := s.askPods()
-		pods.of("web")
-		s.begin("secret/db")
+		pods := s.beginInPlace(2 * time.Minute)
 		s.set("secret/db", "password", "0")
 		for i := range 7 { // In three times the delay, the files are not new once.
 			if i < 5 {
@@ -53,20 +50,15 @@ func TestPodsAreReplacedIfTheirSourceChangesAllTheTime(t *testing.T) {
 		}
 		pods.wantAsked("web", 0)
 		s.wantRolls("web")
-		want := "; not in place: its sources change too often"
-		if got := s.messageOf("web", "content-changed"); !strings.HasSuffix(got, want) {
-			t.Errorf("it is told that %s, want a text that ends with %s", got, want)
-		}
+		s.wantSaid("content-changed", "; not in place: its sources change too often")
 	})
 }
 
 func TestPodsAreNotAskedTooEarlyIfTheClockOfTheWatcherIsBehind(t *testing.T) {
 	play(t, func(s *scene) {
-		pods := s.askPods()
-		pods.of("web")
-		s.begin("secret/db")
+		pods := s.beginInPlace(2 * time.Minute)
 		s.set("secret/db", "password", "two", func(change *events.Change) { change.Time = change.Time.Add(-time.Hour) })
-		s.pass(s.options.ReloadDelay - time.Second)
+		s.pass(s.options.ReloadInPlace - time.Second)
 		pods.wantAsked("web", 0)
 		s.wantTold("web held files-pending")
 		s.pass(2 * time.Second)
@@ -77,12 +69,9 @@ func TestPodsAreNotAskedTooEarlyIfTheClockOfTheWatcherIsBehind(t *testing.T) {
 
 func TestPodsOfWhichOneIsNotReadyAreAskedForAWhileBeforeTheyAreReplaced(t *testing.T) {
 	play(t, func(s *scene) {
-		pods := s.askPods()
-		s.options.ReloadDelay = 0
-		pods.of("web")
+		pods := s.beginInPlace(time.Nanosecond)
 		pods.unready("web")
 		pods.answer("web", http.StatusInternalServerError)
-		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
 		// One attempt makes five requests within 15 seconds, and the waits between the first seven attempts are a minute together.
 		s.pass(2 * time.Minute)
@@ -90,10 +79,7 @@ func TestPodsOfWhichOneIsNotReadyAreAskedForAWhileBeforeTheyAreReplaced(t *testi
 		s.pass(10 * time.Minute)
 		pods.wantAsked("web", 7*5)
 		s.wantRolls("web")
-		want := "; not in place: not every pod confirmed the reload: pod web-1: it is not ready: "
-		if got := s.messageOf("web", "content-changed"); !strings.Contains(got, want) {
-			t.Errorf("it is told that %s, want a text with %s", got, want)
-		}
+		s.wantSaid("content-changed", "; not in place: not every pod confirmed the reload: pod web-1: it is not ready: ")
 	})
 }
 
@@ -105,7 +91,7 @@ func TestTheDelayOfAReloadIsNoTimeThatAChangeTook(t *testing.T) {
 		pods.of("reloads")
 		s.begin("secret/db")
 		s.set("secret/db", "password", "two")
-		s.pass(s.options.ReloadDelay + time.Minute)
+		s.pass(s.options.ReloadInPlace + time.Minute)
 		s.wantRolls("web")
 		// The attempts to reach the pods take 15 seconds. Whether pods have reloaded, nobody has seen.
 		for _, histogram := range []string{"keyturn.change.patch.duration", "keyturn.change.ready.duration"} {
@@ -120,11 +106,11 @@ func TestWhoComesAfterAReloadInPlaceGoesOnceThePodsHaveAnswered(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		wave   int
-		canary bool
+		canary time.Duration
 		held   string
 	}{
-		{"in a higher wave", 1, false, "worker held lower-wave"},
-		{"after the canary", 0, true, "worker held canary-first"},
+		{"in a higher wave", 1, 0, "worker held lower-wave"},
+		{"after the canary", 0, 5 * time.Minute, "worker held canary-first"},
 	} {
 		playOf(t, tt.name, func(s *scene) {
 			s.options.Canary = tt.canary
@@ -134,7 +120,7 @@ func TestWhoComesAfterAReloadInPlaceGoesOnceThePodsHaveAnswered(t *testing.T) {
 			s.workload("worker", auto, inWave(tt.wave), mountsSecret("db"))
 			s.begin("secret/db")
 			s.set("secret/db", "password", "two")
-			s.pass(s.options.ReloadDelay + 5*time.Second)
+			s.pass(s.options.ReloadInPlace + 5*time.Second)
 			s.wantRolls() // The pods are asked to reload.
 			s.wantTold("web held files-pending", tt.held)
 			pods.answer("web", http.StatusOK)
@@ -147,11 +133,8 @@ func TestWhoComesAfterAReloadInPlaceGoesOnceThePodsHaveAnswered(t *testing.T) {
 
 func TestAReloadInPlaceThatHasBegunIsFinishedAndRecordedDespiteAHold(t *testing.T) {
 	play(t, func(s *scene) {
-		pods := s.askPods()
-		s.options.ReloadDelay = 0
-		pods.of("web")
+		pods := s.beginInPlace(time.Nanosecond)
 		pods.answer("web", silent)
-		s.begin("secret/db")
 		s.settled("secret/db", "password", "two")
 		pods.wantAsking(namespace, 1)
 		s.edit("web", onHold)

@@ -4,14 +4,15 @@ package actuate_test
 
 import (
 	"errors"
-	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -27,59 +28,41 @@ const (
 	noticeQueue = 4096
 )
 
-// wantEvents wants these Kubernetes Events to have been written after the first n, in any order, and returns how many there are.
-func (s *scene) wantEvents(n int, texts ...string) int {
-	s.Helper()
-	var got []string
-	written := s.kubernetesEvents()
-	for _, event := range written[n:] {
-		got = append(got, textOf(event))
-	}
-	slices.Sort(got)
-	slices.Sort(texts)
-	if diff := cmp.Diff(texts, got); diff != "" {
-		s.Errorf("Kubernetes Events after %s (-want +got):\n%s", s.elapsed(), diff)
-	}
-	return len(written)
-}
+// So long may a rollout take until people are told of it, and so long until somebody looks at that, and until what is to be told then is.
+const (
+	slowRollout = time.Minute
+	noticeLook  = 10 * time.Second
+)
 
-func TestEachOutcomeIsToldToPeopleOrIsNot(t *testing.T) {
-	play(t, func(s *scene) {
-		s.options.MaxRolloutsPerNamespace = 1
-		s.workload("web", auto, reads("secret/db"))
-		s.workload("keyed", auto, reads("secret/keyed#password"))
-		s.workload("busy", auto, reads("secret/busy"))
-		s.begin("secret/db", "secret/keyed", "secret/busy")
-		written := s.wantEvents(0)
-		after := func(happens func()) func(texts ...string) {
-			happens()
-			s.settle()
-			s.pass(10 * time.Second)
-			return func(texts ...string) {
-				s.Helper()
-				written = s.wantEvents(written, texts...)
+func TestAKubernetesEventSaysWhatIsTheMatter(t *testing.T) {
+	const rolledForDB = "content-changed: rolled for secret/db (password)"
+	for _, tt := range []struct {
+		first, last string
+		happens     func(*scene)
+	}{
+		{first: "web Normal RolloutCompleted ", last: rolledForDB, happens: dbChanges},
+		{first: "web Normal Rolled ", last: rolledForDB, happens: func(s *scene) {
+			s.stall("web")
+			dbChanges(s)
+			s.pass(slowRollout + noticeLook)
+		}},
+		{first: "web Warning RolloutFailed deadline-exceeded", last: "; " + rolledForDB, happens: func(s *scene) {
+			s.stall("web")
+			s.settled("secret/db", "password", "two")
+			s.fail("web")
+		}},
+		{first: "web Warning NotRolled key-missing: ", last: plan.KeyMissing.Sentence(), happens: func(s *scene) { s.unset("secret/db", "password") }},
+	} {
+		playOf(t, tt.first, func(s *scene) {
+			s.beginReading("secret/db#password")
+			tt.happens(s)
+			s.pass(noticeLook + 2*time.Second)
+			written := s.kubernetesEvents()
+			if len(written) != 1 || !strings.HasPrefix(textOf(written[0]), tt.first) || !strings.HasSuffix(written[0].Message, tt.last) {
+				s.Errorf("written are %v, want %s... %s", written, tt.first, tt.last)
 			}
-		}
-
-		after(func() { s.set("secret/db", "password", "two") })(
-			"web Normal Rolled content-changed: rolled for secret/db (password)",
-			"web Normal RolloutCompleted rolled-out",
-		)
-		after(func() {
-			s.set("secret/db", "password", "three")
-			s.set("secret/db", "password", "two")
-		})() // Nothing was to be done.
-		after(func() { s.unset("secret/keyed", "password") })(
-			"keyed Warning NotRolled key-missing: " + plan.KeyMissing.Sentence(),
-		)
-		after(func() {
-			s.stall("busy")
-			s.set("secret/busy", "password", "two")
-		})("busy Normal Rolled content-changed: rolled for secret/busy (password)")
-		s.told()
-		after(func() { s.set("secret/db", "password", "four") })() // That it waits for a place.
-		s.wantTold("web held limit-reached")
-	})
+		})
+	}
 }
 
 func TestAKubernetesEventIsAboutTheWorkloadAndLeadsToTheTrace(t *testing.T) {
@@ -87,11 +70,14 @@ func TestAKubernetesEventIsAboutTheWorkloadAndLeadsToTheTrace(t *testing.T) {
 		s.instrument()
 		s.workload("statefulset/db", auto, reads("secret/db"))
 		s.begin("secret/db")
+		s.stall("statefulset/db")
 		s.set("secret/db", "password", "two")
+		s.pass(2 * time.Minute)
+		s.finish("statefulset/db")
 		s.pass(10 * time.Second)
 		outcomes, written := s.outcomesSoFar(), s.kubernetesEvents()
 		if len(outcomes) != 2 || len(written) != 2 {
-			s.Fatalf("there are %d outcomes and %d Kubernetes Events, want 2: it started and completed", len(outcomes), len(written))
+			s.Fatalf("there are %d outcomes and %d Kubernetes Events, want 2: it started, and completed late", len(outcomes), len(written))
 		}
 		for i, event := range written {
 			about := corev1.ObjectReference{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: namespace, Name: "db"}
@@ -107,11 +93,109 @@ func TestAKubernetesEventIsAboutTheWorkloadAndLeadsToTheTrace(t *testing.T) {
 	})
 }
 
-// annoy makes a workload have another invalid annotation, for which there is a Kubernetes Event, so many times at once.
-func (s *scene) annoy(name string, times int) {
+// Each step lets time pass, and wants what is written by then.
+func TestARolloutHasOneKubernetesEventUnlessItIsSlow(t *testing.T) {
+	type step struct {
+		happens func(*scene)
+		notices []string
+	}
+	changes := func(s *scene) { s.settled("secret/db", "password", s.elapsed().String()) }
+	slow := func(s *scene) { s.pass(slowRollout + noticeLook) }
+	finishes := func(s *scene) { s.finish("web") }
+	restarts := func(s *scene) { s.restart() }
+	for _, tt := range []struct {
+		name string
+		// fast says that its pods are ready at once.
+		fast  bool
+		steps []step
+	}{
+		{"one that is complete", true, []step{{changes, []string{"web RolloutCompleted"}}, {slow, nil}}},
+		{"one that is complete soon", false, []step{{changes, nil}, {finishes, []string{"web RolloutCompleted"}}, {slow, nil}}},
+		{"one that is complete late", false, []step{
+			{changes, nil}, {slow, []string{"web Rolled"}}, {slow, nil}, {finishes, []string{"web RolloutCompleted"}},
+		}},
+		{"one that fails soon", false, []step{{changes, nil}, {func(s *scene) { s.fail("web") }, []string{"web RolloutFailed"}}, {slow, nil}}},
+		{"one that hangs", false, []step{
+			{changes, nil},
+			{slow, []string{"web Rolled"}},
+			{func(s *scene) { s.pass(s.options.RolloutTimeout) }, []string{"web RolloutFailed"}},
+			{finishes, nil},
+		}},
+		{"one that a later change supersedes soon", false, []step{
+			{changes, nil}, {changes, nil}, {finishes, []string{"web RolloutCompleted"}}, {slow, nil},
+		}},
+		{"one that a later change supersedes late", false, []step{
+			{changes, nil}, {slow, []string{"web Rolled"}}, {changes, nil}, {slow, []string{"web Rolled"}}, {finishes, []string{"web RolloutCompleted"}},
+		}},
+		{"one that somebody holds", true, []step{
+			{func(s *scene) {
+				s.edit("web", onHold)
+				changes(s)
+			}, []string{"web RolloutHeld"}},
+			{func(s *scene) { s.edit("web", letGo) }, []string{"web RolloutCompleted"}},
+		}},
+		{"one that outlives its leader", false, []step{
+			{changes, nil}, {restarts, nil}, {slow, []string{"web Rolled"}}, {finishes, []string{"web RolloutCompleted"}},
+		}},
+		{"one that outlives its leader when it is slow", false, []step{
+			{changes, nil}, {slow, []string{"web Rolled"}}, {restarts, nil}, {slow, nil}, {finishes, []string{"web RolloutCompleted"}},
+		}},
+		{"one that ends while nobody leads", false, []step{
+			{changes, nil},
+			{func(s *scene) {
+				s.running[0].stop()
+				s.finish("web")
+				s.start()
+			}, []string{"web RolloutCompleted"}},
+		}},
+	} {
+		playOf(t, tt.name, func(s *scene) {
+			s.beginWeb()
+			s.wantNotices()
+			if !tt.fast {
+				s.stall("web")
+			}
+			for _, step := range tt.steps {
+				step.happens(s)
+				s.pass(noticeLook)
+				s.wantNotices(step.notices...)
+			}
+			if lines := s.logged("writing a kubernetes event failed"); lines > 0 {
+				s.Errorf("%d lines say that one could not be written", lines)
+			}
+		})
+	}
+}
+
+// Two leaders write the same, and two workloads do not, whatever they are called.
+func TestAKubernetesEventAboutARolloutHasANameOfItsOwn(t *testing.T) {
+	play(t, func(s *scene) {
+		long := strings.Repeat("a", 199) + "-" + strings.Repeat("b", 53)
+		workloads := []string{"web", "statefulset/web", long, "statefulset/" + long}
+		for _, name := range workloads {
+			s.workload(name, auto, reads("secret/db"))
+		}
+		s.begin("secret/db")
+		s.settled("secret/db", "password", "two")
+		s.pass(10 * time.Second)
+		names := map[string]bool{}
+		for _, event := range s.kubernetesEvents() {
+			names[event.Name] = true
+			if problems := validation.IsDNS1123Subdomain(event.Name); len(problems) > 0 {
+				s.Errorf("it is called %s: %v", event.Name, problems)
+			}
+		}
+		if len(names) != len(workloads) {
+			s.Errorf("their names are %v, want one for each of %v", names, workloads)
+		}
+	})
+}
+
+// annoy makes web have another invalid annotation, for which there is a Kubernetes Event, so many times at once.
+func (s *scene) annoy(times int) {
 	s.Helper()
 	for i := range times {
-		s.edit(name, annotated("keyturn.dev/wave", "x"+strconv.Itoa(i)+"-"+s.elapsed().String()))
+		s.edit("web", annotated("keyturn.dev/wave", "x"+strconv.Itoa(i)+"-"+s.elapsed().String()))
 		s.pass(0)
 	}
 }
@@ -129,7 +213,7 @@ func TestKubernetesEventsAreWrittenNoFasterThanAllowed(t *testing.T) {
 		s.intercept("create", "events", func(k8stesting.Action) (bool, runtime.Object, error) {
 			return true, nil, errors.New("one that is refused holds up no other")
 		})
-		s.annoy("web", noticeBurst+2*noticeRate)
+		s.annoy(noticeBurst + 2*noticeRate)
 		if got := s.tries(); got != 1 {
 			s.Errorf("at once %d are written, want the one that needs no pause", got)
 		}
@@ -149,10 +233,8 @@ func TestWhatFindsNoPlaceIsDroppedAndCounted(t *testing.T) {
 		seen := s.instrument()
 		s.workload("web")
 		s.begin()
-		s.annoy("web", 2+noticeQueue+3) // One is written, one waits for its turn.
-		if got, _ := seen.measurements().value("keyturn.kubernetes.events.dropped", "", ""); got != 3 {
-			s.Errorf("%d are dropped, want 3", got)
-		}
+		s.annoy(2 + noticeQueue + 3) // One is written, one waits for its turn.
+		seen.want("keyturn.kubernetes.events.dropped", "", "", 3)
 		s.pass((noticeQueue + noticeRate) * time.Second / noticeRate)
 		if got := s.tries(); got != 2+noticeQueue {
 			s.Errorf("%d are written, want %d", got, 2+noticeQueue)

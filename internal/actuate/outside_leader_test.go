@@ -25,6 +25,27 @@ func startAs(s *scene, identity string) *running {
 	return s.start()
 }
 
+// wantHolder wants somebody to hold the Lease of the actuators, nobody if it is empty.
+func (s *scene) wantHolder(want string) {
+	s.Helper()
+	if got := s.holder(); got != want {
+		s.Errorf("after %s, the Lease is held by %q, want %q", s.elapsed(), got, want)
+	}
+}
+
+// wantSent wants a text to have been sent.
+func (s *scene) wantSent(sent <-chan string, want string) {
+	s.Helper()
+	select {
+	case got := <-sent:
+		if got != want {
+			s.Errorf("after %s, sent is %q, want %q", s.elapsed(), got, want)
+		}
+	default:
+		s.Errorf("after %s, nothing is sent, want %q", s.elapsed(), want)
+	}
+}
+
 func TestAnActuatorLeadsOnlyWhileItIsFit(t *testing.T) {
 	play(t, func(s *scene) {
 		var leads, cutOff [2]atomic.Bool
@@ -51,9 +72,7 @@ func TestAnActuatorLeadsOnlyWhileItIsFit(t *testing.T) {
 			if leads[0].Load() != first || leads[1].Load() != second {
 				s.Errorf("%s: leading are %t, %t, want %t, %t", why, leads[0].Load(), leads[1].Load(), first, second)
 			}
-			if got := s.holder(); got != holder {
-				s.Errorf("%s: the Lease is held by %q, want %q", why, got, holder)
-			}
+			s.wantHolder(holder)
 		}
 		start(0, "one")
 		want("there is one", true, false, "one")
@@ -91,23 +110,12 @@ func TestALeaderThatCannotRenewTheLeaseStopsBeforeAnotherMayLead(t *testing.T) {
 		s.options.WhileLeading = nil
 		startAs(s, "two")
 		s.pass(10 * time.Second)
-		if got := s.holder(); got != "one" {
-			s.Errorf("the Lease is held by %q, want the first one", got)
-		}
+		s.wantHolder("one")
 		fails.Store(true)
 		s.pass(6 * time.Second) // The Lease lasts for seven.
-		select {
-		case got := <-held:
-			if got != "one" {
-				s.Errorf("when it stops, the Lease is held by %q", got)
-			}
-		default:
-			s.Error("it still leads")
-		}
+		s.wantSent(held, "one") // It leads no more, and has the Lease.
 		s.pass(10 * time.Second)
-		if got := s.holder(); got != "two" {
-			s.Errorf("after that, the Lease is held by %q, want the second one", got)
-		}
+		s.wantHolder("two")
 	})
 }
 
@@ -125,7 +133,7 @@ func TestANewLeaderReadsTheLastOutcomesWhenTheStreamAnswers(t *testing.T) {
 		first.kill()
 		s.nats.Stop()
 		s.pass(45 * time.Second)
-		if got := s.logged("last outcomes not readable; reading them again"); got < 4 {
+		if got := s.logged("cannot read the last outcomes; retrying"); got < 4 {
 			s.Errorf("the next leader has asked %d times in vain, want several times", got)
 		}
 		s.nats.Start()
@@ -150,27 +158,11 @@ func TestWhatRunsWhileLeadingEndsBeforeAnotherCanLead(t *testing.T) {
 		s.options.WhileLeading = nil
 		startAs(s, "two")
 		s.pass(time.Second)
-		select {
-		case cluster := <-began:
-			if cluster != "demo" {
-				s.Errorf("it has the bus of the cluster %q", cluster)
-			}
-		default:
-			s.Fatal("it has not begun")
-		}
+		s.wantSent(began, "demo")
 		first.stop()
-		select {
-		case holder := <-ended:
-			if holder != "one" {
-				s.Errorf("when it ends, the Lease is held by %q", holder)
-			}
-		default:
-			s.Error("the actuator has ended before it")
-		}
+		s.wantSent(ended, "one") // The actuator has not ended before it.
 		s.pass(5 * time.Second)
-		if got := s.holder(); got != "two" {
-			s.Errorf("after that, the Lease is held by %q, want the other one", got)
-		}
+		s.wantHolder("two")
 	})
 }
 

@@ -78,8 +78,7 @@ func TestLedgerTwoActuatorsThatBothLeadRollAWorkloadOnce(t *testing.T) {
 		s.workload("web", auto, reads("secret/db"))
 		s.observe("secret/db")
 		s.start()
-		s.start()
-		s.rest()
+		s.atRest()
 		s.set("secret/db", "password", "two")
 		s.pass(11 * time.Minute)
 		s.wantEnds(rolled("web"))
@@ -114,14 +113,105 @@ func TestLedgerARefusalIsTold(t *testing.T) {
 		s.set("secret/db", "password", "two")
 	}
 	testFixtures(t, []fixture{
-		{
-			name: "and not again by a leader that begins after that",
-			play: func(s *scene) { refused(s); s.rest(); s.restart(); s.pass(time.Hour) },
-		},
+		{name: "and not again by a leader that begins after that", play: func(s *scene) { refused(s); s.rest(); s.restart(); s.pass(time.Hour) }},
 		{
 			name: "by the next leader, if it was not before",
 			play: func(s *scene) { refused(s); s.pass(10 * time.Second); s.restart(); s.pass(time.Hour) },
 			want: ends{told: "web failed patch-denied"},
 		},
+	})
+}
+
+// whileNobodyLeads is a play: each of these happens ten minutes after the other, between the end of the only leader and the start of the next one.
+func whileNobodyLeads(happenings ...func(*scene)) func(*scene) {
+	return func(s *scene) {
+		s.options.LeaderElect = true
+		s.workload("web", reads("secret/db"))
+		leader := s.atRest("secret/db")
+		leader.stop()
+		for _, happens := range happenings {
+			s.pass(10 * time.Minute)
+			happens(s)
+		}
+		s.pass(10 * time.Minute)
+		s.startFor(11 * time.Minute)
+	}
+}
+
+func webOptsIn(s *scene) { s.edit("web", auto) }
+
+func dbChanges(s *scene) { s.set("secret/db", "password", "two") }
+
+func TestLedgerAnOptInWhileNobodyLeads(t *testing.T) {
+	testFixtures(t, []fixture{
+		{name: "a workload is rolled for a change after its opt-in", play: whileNobodyLeads(webOptsIn, dbChanges), want: rolled("web")},
+		{name: "a workload is not rolled for a change before its opt-in", play: whileNobodyLeads(dbChanges, webOptsIn)},
+		{
+			name: "a workload is not rolled that somebody has written since, because that may have been the opt-in",
+			play: whileNobodyLeads(webOptsIn, dbChanges, func(s *scene) { s.edit("web", annotated("example.org/owner", "office")) }),
+		},
+		{name: "a dry run leads nobody", play: func(s *scene) {
+			s.options.LeaderElect = true
+			s.workload("web", reads("secret/db"))
+			leader := s.atRest("secret/db")
+			leader.stop()
+			s.options.DryRun = true
+			dry := s.start()
+			s.pass(10 * time.Minute)
+			webOptsIn(s)
+			s.pass(10 * time.Minute)
+			dbChanges(s)
+			s.pass(10 * time.Minute)
+			dry.stop()
+			s.options.DryRun = false
+			s.startFor(11 * time.Minute)
+		}, want: ends{rolls: "web", told: "web skipped dry-run; web started content-changed; web completed rolled-out"}},
+	})
+}
+
+// What a workload has a record of, it wanted already.
+func TestLedgerADeletionWhileNobodyLeadsRollsWhoHasARecord(t *testing.T) {
+	play(t, func(s *scene) {
+		s.options.LeaderElect, s.options.RollOnDelete = true, true
+		leader := s.beginReading("configmap/app?")
+		s.rest()
+		leader.stop()
+		s.pass(10 * time.Minute)
+		s.erase("configmap/app")
+		s.edit("web", annotated("example.org/owner", "office"))
+		s.pass(10 * time.Minute)
+		s.startFor(11 * time.Minute)
+		s.wantRolls("web")
+		s.wantTold("web started deleted", "web completed rolled-out")
+	})
+}
+
+// A record may be older than the last opt-in.
+func TestLedgerAnOptInAgain(t *testing.T) {
+	again := func(happens func(*scene)) func(*scene) {
+		return func(s *scene) {
+			s.workload("web", auto, reads("secret/db#password"))
+			s.atRest("secret/db")
+			s.edit("web", on("none"))
+			s.pass(time.Minute)
+			dbChanges(s)
+			s.pass(time.Minute)
+			s.edit("web", auto)
+			s.rest()
+			happens(s)
+			s.pass(11 * time.Minute)
+		}
+	}
+	testFixtures(t, []fixture{
+		{name: "a change of before rolls nothing", play: again(func(*scene) {})},
+		{name: "a pattern that is added names nothing that changed before", play: func(s *scene) {
+			s.workload("web", auto, reads("secret/db"))
+			s.begin("secret/db", "configmap/release-1")
+			s.set("configmap/release-1", "password", "two")
+			s.rest()
+			s.edit("web", on("secret/db, configmap/release-*"))
+			s.pass(11 * time.Minute)
+			s.restartFor(11 * time.Minute)
+		}},
 	})
 }

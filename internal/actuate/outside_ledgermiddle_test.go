@@ -13,66 +13,38 @@ import (
 // Whatever web waits for, it is rolled once, when that is over, by whoever leads then.
 func TestLedgerALeaderChangesInTheMiddleOfAWait(t *testing.T) {
 	// behind has another workload be rolled for a change of what it reads. Its new pods do not become ready.
-	behind := func(s *scene, reading string, web ...aspect) {
+	behind := func(s *scene, reads string, web ...aspect) {
 		s.Helper()
-		s.workload("other", auto, reads(reading))
-		s.workload("web", append(web, auto, reads("secret/db"))...)
-		s.begin("secret/db", "secret/other")
+		s.readers(reads, "other")
+		s.observe("secret/other")
+		s.beginWeb(web...)
 		s.stall("other")
-		s.set(reading, "password", "two")
+		s.set(reads, "password", "two")
 		s.pass(10 * time.Second)
 		s.wantRolls("other")
 	}
-	alone := func(s *scene, web ...aspect) {
-		s.Helper()
-		s.workload("web", append(web, auto, reads("secret/db"))...)
-		s.begin("secret/db")
-	}
-	otherIsReady := func(s *scene) { s.finish("other") }
+	otherIsReady, endHold := func(s *scene) { s.finish("other") }, func(s *scene) { s.edit("web", letGo) }
 	tests := []struct {
 		name string
-		// begins lets web begin to wait, and over ends the wait, nil if it ends by itself soon.
+		// begins is what there is when secret/db changes, and the leader changes so long after that; if that is zero, it has changed already. Over
+		// ends the wait, nil if it ends by itself soon.
 		begins, over func(*scene)
+		after        time.Duration
 	}{
-		{
-			name: "for the end of its debounce window",
-			begins: func(s *scene) {
-				alone(s)
-				dbChanges(s)
-				s.pass(500 * time.Millisecond)
-			},
-		},
-		{
-			name: "for a slot",
-			begins: func(s *scene) {
-				s.options.MaxRollouts, s.options.RolloutTimeout = 1, time.Hour
-				behind(s, "secret/other")
-				dbChanges(s)
-				s.pass(10 * time.Second)
-			},
-			over: otherIsReady,
-		},
-		{name: "for a lower wave", begins: func(s *scene) { behind(s, "secret/db", inWave(1)) }, over: otherIsReady},
-		{
-			name: "for the end of a hold",
-			begins: func(s *scene) {
-				alone(s, onHold)
-				dbChanges(s)
-				s.pass(10 * time.Second)
-			},
-			over: func(s *scene) { s.edit("web", letGo) },
-		},
-		{
-			name: "for Reloader",
-			begins: func(s *scene) {
-				s.options.Reloader = true
-				s.workload("peer", auto, reads("secret/other"))
-				alone(s)
-				s.reloaderRolls("peer", "secret/other")
-				dbChanges(s)
-				s.pass(2 * time.Second)
-			},
-		},
+		{name: "for the end of its debounce window", begins: func(s *scene) { s.beginWeb() }, after: 500 * time.Millisecond},
+		{name: "for a slot", over: otherIsReady, after: 10 * time.Second, begins: func(s *scene) {
+			s.options.MaxRollouts, s.options.RolloutTimeout = 1, time.Hour
+			behind(s, "secret/other")
+		}},
+		{name: "for a lower wave", over: otherIsReady, begins: func(s *scene) { behind(s, "secret/db", inWave(1)) }},
+		{name: "for the end of a hold", after: 10 * time.Second, begins: func(s *scene) { s.beginWeb(onHold) }, over: endHold},
+		{name: "for Reloader", after: 2 * time.Second, begins: func(s *scene) {
+			s.options.Reloader.On = true
+			s.readers("secret/other", "peer")
+			s.observe("secret/other")
+			s.beginWeb()
+			s.reloaderRolls("peer", "secret/other")
+		}},
 	}
 	leaders := []struct {
 		name   string
@@ -88,6 +60,10 @@ func TestLedgerALeaderChangesInTheMiddleOfAWait(t *testing.T) {
 		for _, leader := range leaders {
 			playOf(t, tt.name+", and "+leader.name, func(s *scene) {
 				tt.begins(s)
+				if tt.after > 0 {
+					dbChanges(s)
+					s.pass(tt.after)
+				}
 				s.wantRolls()
 				leader.change(s)
 				s.pass(3 * time.Minute)
@@ -115,13 +91,10 @@ func TestLedgerAFixDuringABrokenRolloutRollsSoon(t *testing.T) {
 		broken func(*scene)
 	}{
 		{name: "a moment after it has begun", broken: func(s *scene) { s.pass(3 * time.Second) }},
-		{
-			name: "when its controller has given up",
-			broken: func(s *scene) {
-				s.fail("web")
-				s.pass(time.Minute)
-			},
-		},
+		{name: "when its controller has given up", broken: func(s *scene) {
+			s.fail("web")
+			s.pass(time.Minute)
+		}},
 		{
 			name: "when it has timed out, and there is no other slot", options: func(o *actuate.Options) { o.MaxRollouts = 1 },
 			broken: func(s *scene) { s.pass(20 * time.Minute) },
@@ -186,16 +159,13 @@ func TestLedgerWhatDoesNotWaitForTheDistance(t *testing.T) {
 			play:  func(s *scene) { often(s); s.edit("web", onHold); s.pass(time.Second); s.edit("web", letGo); s.pass(0) },
 			rolls: []string{"web"},
 		},
-		{name: "Reloader's mode", options: func(o *actuate.Options) { o.Reloader = true }, play: often, rolls: []string{"web"}},
-		{
-			name: "a higher wave waits for it",
-			play: func(s *scene) {
-				s.workload("api", auto, inWave(1), reads("secret/db"), onHold)
-				often(s)
-				s.edit("api", letGo)
-				s.pass(10 * time.Second)
-			},
-		},
+		{name: "Reloader's mode", options: func(o *actuate.Options) { o.Reloader.On = true }, play: often, rolls: []string{"web"}},
+		{name: "a higher wave waits for it", play: func(s *scene) {
+			s.workload("api", auto, inWave(1), reads("secret/db"), onHold)
+			often(s)
+			s.edit("api", letGo)
+			s.pass(10 * time.Second)
+		}},
 	}
 	for _, tt := range tests {
 		playOf(t, tt.name, func(s *scene) {

@@ -6,33 +6,136 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Fingerprints under another key are not compared, and versions are.
-func TestLedgerAnotherKeyOfFingerprintsRollsNothing(t *testing.T) {
-	play(t, func(s *scene) {
-		s.beginWeb()
-		s.set("secret/db", "password", "two")
-		s.rest()
-		s.loseEvents()
-		s.find("secret/db", map[string]string{"password": "two", "user": "app"}, underAnotherKey)
-		s.pass(time.Minute)
-		s.restartFor(11 * time.Minute)
-		s.wantEnds(ends{})
+// A person puts back what was there before a roll, and with it the record of that time.
+func TestLedgerAPersonUndoesARoll(t *testing.T) {
+	testFixtures(t, []fixture{
+		{name: "and neither this leader nor the next one rolls it again", play: func(s *scene) {
+			s.beginWeb()
+			undo := s.revisionOf("web")
+			s.set("secret/db", "password", "two")
+			s.rest()
+			undo()
+			s.pass(11 * time.Minute)
+			s.restartFor(time.Hour)
+		}},
+		{name: "that is in progress, and nothing rolls it again", play: func(s *scene) {
+			s.beginWeb()
+			undo := s.revisionOf("web")
+			s.stall("web")
+			s.set("secret/db", "password", "two")
+			s.pass(time.Minute)
+			s.soFar()
+			undo()
+			s.pass(time.Hour)
+		}, want: ends{told: "web skipped undone"}},
 	})
 }
 
-// A record says which keys it is about.
-func TestLedgerAWorkloadThatComesToReadAnotherKeyHasIt(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db#password"))
+// holding is a play: a workload on hold waits for a change. Then something happens, and the hold ends.
+func holding(happens func(*scene)) func(*scene) {
+	return func(s *scene) {
+		s.workload("web", auto, onHold, reads("secret/db"))
 		s.atRest("secret/db")
-		s.set("secret/db", "user", "two")
-		s.rest()
-		s.edit("web", reads("secret/db#user"))
-		s.rest()
-		s.restartFor(11 * time.Minute)
-		s.wantEnds(ends{})
+		s.set("secret/db", "password", "two")
+		s.pass(time.Minute)
+		happens(s)
+		s.soFar()
+		s.edit("web", letGo)
+		s.pass(time.Minute)
+	}
+}
+
+func TestLedgerWhatRollsNobody(t *testing.T) {
+	testFixtures(t, []fixture{
+		{name: "a workload that a tool makes anew, with its record", want: ends{told: "web skipped keys-not-consumed"}, play: func(s *scene) {
+			s.beginReading("secret/db#password")
+			record := s.annotation("web", annotationRecord)
+			s.set("secret/db", "password", "two")
+			s.rest()
+			backup := s.object("web")
+			object := metaOf(backup)
+			object.SetAnnotations(map[string]string{workload.AnnotationRollOn: "auto", annotationRecord: record})
+			object.SetUID("")
+			object.SetCreationTimestamp(metav1.Time{})
+			s.delete("web")
+			s.pass(time.Minute)
+			s.create(backup)
+			s.pass(2 * time.Minute)
+			s.soFar()
+			s.set("secret/db", "user", "two")
+			s.pass(11 * time.Minute)
+		}},
+		{name: "what changed before a source was ignored, with the next leader", play: holding(func(s *scene) {
+			s.mark("secret/db", asIgnored)
+			s.pass(time.Minute)
+			s.restartFor(time.Minute)
+		})},
+		{name: "a complete roll whose marks an operator removes", play: func(s *scene) {
+			s.beginWeb()
+			s.set("secret/db", "password", "two")
+			s.rest()
+			s.writeAs("operator", "web", withoutOurMarks)
+			s.pass(11 * time.Minute)
+			s.restartFor(11 * time.Minute)
+		}},
+		{name: "fingerprints under another key, which are not compared, as versions are", play: func(s *scene) {
+			s.beginWeb()
+			s.set("secret/db", "password", "two")
+			s.rest()
+			s.loseEvents()
+			s.find("secret/db", map[string]string{"password": "two", "user": "app"}, underAnotherKey)
+			s.pass(time.Minute)
+			s.restartFor(11 * time.Minute)
+		}},
+		{name: "another key that a workload comes to read", play: func(s *scene) {
+			s.workload("web", auto, reads("secret/db#password"))
+			s.atRest("secret/db")
+			s.set("secret/db", "user", "two")
+			s.rest()
+			s.edit("web", reads("secret/db#user"))
+			s.rest()
+			s.restartFor(11 * time.Minute)
+		}},
+		{name: "what is older than the first actuator", play: func(s *scene) {
+			s.workload("web", auto, reads("secret/db"))
+			s.observe("secret/db")
+			s.pass(time.Minute)
+			dbChanges(s)
+			s.pass(time.Hour)
+			s.startFor(11 * time.Minute)
+		}},
+		{name: "what a workload begins to want by an option", play: func(s *scene) {
+			granted := s.options.StoreAccess
+			s.options.StoreAccess = ""
+			s.workload("web", on("openbao:secret/shop/db"))
+			s.job("import", auto, reads("secret/db"))
+			s.begin("secret/db")
+			s.rotateInStore("demo", "secret/shop/db", 1)
+			s.pass(time.Minute)
+			s.rotateInStore("demo", "secret/shop/db", 2)
+			dbChanges(s)
+			s.rest()
+			s.options.StoreAccess, s.options.Jobs = granted, []string{actuate.JobsRecreate}
+			s.restartFor(11 * time.Minute)
+		}},
+		{name: "what a Rollout, a Job and a CronJob have, with a new leader, which writes nothing", want: ends{quiet: true}, play: func(s *scene) {
+			serveHealthy(s)
+			s.options.Jobs = []string{actuate.JobsStart, actuate.JobsRecreate}
+			s.job("import", auto, reads("secret/db"))
+			s.cronJob("report", false)
+			s.begin("secret/db")
+			s.set("secret/db", "password", "two")
+			s.rest()
+			s.restartFor(11 * time.Minute)
+			s.wantNotices()
+		}},
 	})
 }
 
@@ -67,8 +170,7 @@ func TestLedgerTheStreamIsEmptied(t *testing.T) {
 	emptied := func(happens func(*scene)) func(*scene) {
 		return func(s *scene) {
 			s.options.RollOnDelete = true
-			s.workload("web", auto, reads("secret/db", "configmap/app?"))
-			s.begin("secret/db", "configmap/app")
+			s.beginReading("secret/db", "configmap/app?")
 			s.set("secret/db", "password", "two")
 			s.rest()
 			s.loseEvents()

@@ -5,21 +5,19 @@ package actuate_test
 import (
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/actuate"
-	"github.com/keyturn/keyturn/internal/events"
+	"k8s.io/apimachinery/pkg/runtime"
+	k8stesting "k8s.io/client-go/testing"
 )
 
 // makeCrowd makes so many workloads of a namespace that all read the Secret crowd there, and returns their names.
 func makeCrowd(s *scene, of string, count int) []string {
 	var names []string
 	for i := range count {
-		name := of + "/crowd-" + strconv.Itoa(i)
-		if of == namespace {
-			name = "crowd-" + strconv.Itoa(i)
-		}
+		name := nameIn(of, "crowd-"+strconv.Itoa(i))
 		s.workload(name, auto, reads("secret/crowd"))
 		names = append(names, name)
 	}
@@ -32,7 +30,7 @@ func makeCrowd(s *scene, of string, count int) []string {
 // rollForEver has an actuator without limits begin rollouts of crowds, which do not end.
 func rollForEver(s *scene, crowds ...[]string) {
 	s.Helper()
-	s.options.MaxRollouts, s.options.MaxRolloutsPerNamespace, s.options.RolloutTimeout = 0, 0, 24*time.Hour
+	s.options.MaxRollouts, s.options.RolloutTimeout = 0, 24*time.Hour
 	s.startFor(time.Minute)
 	for _, crowd := range crowds {
 		s.stall(crowd...)
@@ -44,35 +42,28 @@ func rollForEver(s *scene, crowds ...[]string) {
 	s.wantRolls(slices.Concat(crowds...)...)
 }
 
-// leadWith has an actuator with other options lead.
-func leadWith(s *scene, options func(*actuate.Options)) {
-	s.Helper()
-	options(&s.options)
-	s.restartFor(time.Minute)
-	s.wantRolls()
-	s.told()
-}
-
 func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
 	withoutPods := func(s *scene, name string) { s.scale(name, 0) }
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		limit int
-		// others are how many rollouts are in progress. Before and after say what happens to each of them before it begins, or then.
-		others        int
-		before, after func(*scene, string)
-		// web is what happens to the one that is to be rolled.
-		web  func(*scene, string)
-		want string
+		// others and bank are how many rollouts are in progress in this namespace and in another one, and all says that all namespaces are watched.
+		others, bank int
+		all          bool
+		// before and after say what happens to each of the others before its rollout begins, or then, and web what happens to the one to be rolled.
+		before, after, web func(*scene, string)
+		waits              bool
 	}{
 		{name: "a place is free", limit: 2, others: 1},
-		{name: "no place is free", limit: 2, others: 2, want: "web held limit-reached"},
+		{name: "no place is free", limit: 2, others: 2, waits: true},
 		{name: "a rollout without pods takes none", limit: 1, others: 1, before: withoutPods},
 		{name: "nor does one that waits for a person", limit: 1, others: 1, after: func(s *scene, name string) { s.pauseRollout(name) }},
 		{name: "a workload without pods needs none", limit: 1, others: 1, web: withoutPods},
 		{name: "there is no limit", limit: 0, others: 3},
-	}
-	for _, tt := range tests {
+		{name: "a namespace may take all where no other is watched", limit: 10, others: 9},
+		{name: "otherwise it may take half, so that another finds a slot at once", limit: 10, others: 5, all: true, waits: true},
+		{name: "beside one that is busy it may take a third", limit: 10, others: 3, bank: 4, all: true, waits: true},
+	} {
 		playOf(t, tt.name, func(s *scene) {
 			each := func(names []string, happens func(*scene, string)) {
 				for _, name := range names {
@@ -81,22 +72,27 @@ func TestNoMoreRolloutsAreInProgressThanAllowed(t *testing.T) {
 					}
 				}
 			}
-			s.options.Namespaces = []string{namespace}
+			if !tt.all {
+				s.options.Namespaces = []string{namespace}
+			}
 			s.workload("web", auto, reads("secret/db"))
 			s.observe("secret/db")
 			others := makeCrowd(s, namespace, tt.others)
 			each([]string{"web"}, tt.web)
 			each(others, tt.before)
-			rollForEver(s, others)
+			rollForEver(s, others, makeCrowd(s, "bank", tt.bank))
 			each(others, tt.after)
-			leadWith(s, func(o *actuate.Options) { o.MaxRollouts = tt.limit })
+			s.options.MaxRollouts = tt.limit
+			s.restartFor(time.Minute)
+			s.wantRolls()
+			s.told()
 			s.settled("secret/db", "password", "two")
-			if tt.want == "" {
+			if !tt.waits {
 				s.wantRolls("web")
 				return
 			}
 			s.wantRolls()
-			s.wantTold(tt.want)
+			s.wantTold("web held limit-reached")
 		})
 	}
 }
@@ -121,39 +117,6 @@ func TestAPatchThatIsUnderWayTakesAPlace(t *testing.T) {
 	})
 }
 
-func TestANamespaceHasItsShareOfTheLimit(t *testing.T) {
-	tests := []struct {
-		name    string
-		options actuate.Options
-		// shop and bank are how many workloads of each are being rolled out.
-		shop, bank int
-		want       string
-	}{
-		{"alone it may take half, so that another finds a slot at once", actuate.Options{MaxRollouts: 10}, 5, 0, "web held limit-reached"},
-		{"it may take all where no other is watched", actuate.Options{MaxRollouts: 10, Namespaces: []string{namespace}}, 9, 0, ""},
-		{"it has a limit of its own", actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2}, 2, 0, "web held limit-reached"},
-		{"in which others do not count", actuate.Options{MaxRollouts: 10, MaxRolloutsPerNamespace: 2}, 1, 4, ""},
-		{"also where the cluster has none", actuate.Options{MaxRolloutsPerNamespace: 2}, 2, 0, "web held limit-reached"},
-	}
-	for _, tt := range tests {
-		playOf(t, tt.name, func(s *scene) {
-			s.workload("web", auto, reads("secret/db"))
-			s.observe("secret/db")
-			rollForEver(s, makeCrowd(s, namespace, tt.shop), makeCrowd(s, "bank", tt.bank))
-			leadWith(s, func(o *actuate.Options) {
-				o.MaxRollouts, o.MaxRolloutsPerNamespace, o.Namespaces = tt.options.MaxRollouts, tt.options.MaxRolloutsPerNamespace, tt.options.Namespaces
-			})
-			s.settled("secret/db", "password", "two")
-			if tt.want == "" {
-				s.wantRolls("web")
-				return
-			}
-			s.wantRolls()
-			s.wantTold(tt.want)
-		})
-	}
-}
-
 // What has changed meanwhile may repair the rollout.
 func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
 	play(t, func(s *scene) {
@@ -174,27 +137,38 @@ func TestAWorkloadThatIsBeingRolledHasItsSlotAlready(t *testing.T) {
 	})
 }
 
-// It changes every twenty seconds for three hours, with a new leader every five minutes, which knows what is on the workload.
-func TestASourceThatChangesWithoutEndRollsAWorkloadNoMoreThanTheLimit(t *testing.T) {
-	const every, most, hours = 20 * time.Second, 10, 3
+// holdPatches makes the patches of Deployments of a namespace by the newest actuator take some time, as an admission webhook of its tenant can, and
+// returns what counts those that are under way.
+func (s *scene) holdPatches(of string, d time.Duration) (underWay func() int64) {
+	s.Helper()
+	client := s.lastClient()
+	var count atomic.Int64
+	s.intercept("patch", "deployments", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		if action.GetNamespace() == of {
+			count.Add(1)
+			takes(client, d)
+			count.Add(-1)
+		}
+		return false, nil, nil
+	})
+	return count.Load
+}
+
+func TestPatchesOfOneNamespaceThatTakeLongLeaveWorkersToOthers(t *testing.T) {
+	const most = 16
 	play(t, func(s *scene) {
-		s.options.MaxRollsPerHour = most
-		s.beginWeb()
-		for i := range int(hours * time.Hour / every) {
-			if i%15 == 0 {
-				s.restart()
-			}
-			s.set("secret/db", "password", strconv.Itoa(i))
-			s.pass(every)
+		s.options.MaxRollouts = 0
+		crowd := makeCrowd(s, namespace, 3*most)
+		s.readers("secret/db", "bank/web")
+		s.begin("bank/secret/db")
+		underWay := s.holdPatches(namespace, 10*time.Second)
+		s.settled("shop/secret/crowd", "password", "two")
+		if got := underWay(); got != most {
+			s.Errorf("%d patches of one Secret's workloads are under way, want %d", got, most)
 		}
-		if got := len(s.whoRolled()); got != hours*most {
-			s.Errorf("it is rolled %d times in %d hours, want %d in each", got, hours, most)
-		}
-		if !slices.ContainsFunc(s.outcomesOf("web"), func(o events.Outcome) bool { return o.Reason == "rolled-too-often" }) {
-			s.Error("nobody is told")
-		}
-		s.pass(time.Hour)
-		s.wantRolls("web")
-		s.wantRolledForLast("web", "secret/db")
+		s.settled("bank/secret/db", "password", "two")
+		s.wantRolls("bank/web")
+		s.pass(time.Minute)
+		s.wantRolls(crowd...)
 	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/internal/reloader"
 	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -34,7 +35,7 @@ func flagged(options, want actuate.Options) string {
 }
 
 func TestOptionsValidate(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name   string
 		change func(*actuate.Options)
 		want   string // empty if the options are valid
@@ -44,9 +45,11 @@ func TestOptionsValidate(t *testing.T) {
 			"other clusters are not this one", func(o *actuate.Options) { o.StoresFrom = []string{o.Cluster} },
 			`--stores-from: "demo" is this cluster, want others`,
 		},
+		{"other clusters may have a domain", func(o *actuate.Options) { o.StoresFrom = []string{"hub@hub", "edge"} }, ""},
+		{"a domain has a name", func(o *actuate.Options) { o.StoresFrom = []string{"hub@"} }, `--stores-from: "hub@", want a JetStream domain after the @`},
 		{
-			"a bake is no longer than a day", func(o *actuate.Options) { o.Bake = workload.MaxBake + 1 },
-			"--bake: 24h0m0.000000001s, want 0 (as soon as the pods are ready) to 24h",
+			"a bake is no longer than a day", func(o *actuate.Options) { o.Canary = workload.MaxBake + 1 },
+			"--canary: 24h0m0.000000001s, want 0 (off) to 24h",
 		},
 		{
 			"an interval is no longer than a week", func(o *actuate.Options) { o.MinInterval = workload.MaxInterval + 1 },
@@ -57,29 +60,30 @@ func TestOptionsValidate(t *testing.T) {
 			`--window: "0 0 30 2 * for 1h": it never opens: there is no such day`,
 		},
 		{
-			"what is ignored is a kind", func(o *actuate.Options) { o.IgnoreWorkloadKinds = []string{"pods"} },
-			`--ignore-workload-kinds: "pods", want any of deployment, statefulset, daemonset, cronjob, rollout, job, or their plurals`,
+			"what is rolled is a kind", func(o *actuate.Options) { o.WorkloadKinds = []string{"pods"} },
+			`--workload-kinds: "pods", want any of deployment, statefulset, daemonset, cronjob, rollout, or their plurals`,
 		},
 		{
-			"variables are for those who come from Reloader", func(o *actuate.Options) { o.ReloaderStrategy = "env-vars" },
-			`--reloader-strategy: "env-vars", want it with --reloader only`,
+			"Jobs are started or recreated", func(o *actuate.Options) { o.Jobs = []string{actuate.JobsStart, "restart"} },
+			`--jobs: "restart", want start, recreate or both`,
+		},
+		{
+			"variables are for those who come from Reloader", func(o *actuate.Options) { o.Reloader.Strategy = "env-vars" },
+			`--reloader: strategy: "env-vars", want it with on only`,
 		},
 		{
 			"all that is wrong is reported, one line each",
 			func(o *actuate.Options) {
-				*o = actuate.Options{Cluster: "demo", ReloaderStrategy: "all", Settle: -1, SettleMax: -2, MaxRollouts: -3}
+				*o = actuate.Options{Cluster: "demo", Reloader: reloader.Settings{Strategy: "all"}, Settle: -1, MaxRollouts: -3}
 			},
 			"--settle: -1ns, want 0 or more\n" +
-				"--settle-max: -2ns, want --settle (-1ns) or more\n" +
 				"--max-rollouts: -3, want 0 (no limit) or more\n" +
 				`--roll-on-create: "", want one of ["auto" "always" "never"]` + "\n" +
+				"--workload-kinds: is empty, want any of deployment, statefulset, daemonset, cronjob, rollout\n" +
 				"--rollout-timeout: 0s, want more than 0\n" +
-				"--patch-workers: 0, want 1 or more\n" +
-				"--max-syncs: 0, want 1 or more\n" +
-				`--reloader-strategy: "all", want annotations or env-vars`,
+				`--reloader: strategy: "all", want annotations or env-vars`,
 		},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			options := validOptions()
 			test.change(&options)
@@ -99,24 +103,25 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		t.Errorf("adding the flags changed the defaults (-want +got):\n%s", diff)
 	}
 	err := flags.Parse([]string{
-		"--settle=2s", "--settle-max=3s", "--max-rollouts=4", "--max-rollouts-per-namespace=3", "--store-access=stores.yaml",
-		"--targets-config=targets", "--rollout-timeout=5s", "--roll-all", "--reloader", "--reloader-strategy=env-vars", "--dry-run",
-		"--patch-workers=6", "--leader-elect=false", "--lease-namespace=here", "--force-sync", "--max-syncs=7",
-		"--reloader-annotations=auto-annotation=a/b", "--roll-on-create=never", "--roll-on-delete", "--ignore-workload-kinds=cronjobs,jobs",
-		"--ignore-namespaces=e,f", "--window=always", "--min-interval=8m", "--max-rolls-per-hour=9", "--reload-in-place", "--reload-delay=9m",
-		"--canary", "--bake=7m",
+		"--settle=2s", "--max-rollouts=4", "--store-access=stores.yaml",
+		"--targets-config=targets", "--rollout-timeout=5s", "--roll-all", "--dry-run",
+		"--leader-elect=false", "--force-sync",
+		"--reloader=on,strategy=env-vars,metrics,auto-annotation=a/b", "--roll-on-create=never", "--roll-on-delete", "--workload-kinds=deployments,rollout",
+		"--ignore-namespaces=e,f", "--window=always", "--min-interval=8m", "--max-rolls-per-hour=9", "--reload-in-place=9m",
+		"--canary=7m", "--jobs=start,recreate",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := actuate.Options{
-		Settle: 2 * time.Second, SettleMax: 3 * time.Second, MaxRollouts: 4, MaxRolloutsPerNamespace: 3, StoreAccess: "stores.yaml",
-		TargetsConfig: "targets", RolloutTimeout: 5 * time.Second, RollAll: true, Reloader: true, ReloaderStrategy: "env-vars",
-		ReloaderAnnotations: map[string]string{"auto-annotation": "a/b"}, DryRun: true,
-		PatchWorkers: 6, LeaseNamespace: "here", LeaseName: "keyturn-actuator", ForceSync: true, MaxSyncs: 7,
+		Settle: 2 * time.Second, MaxRollouts: 4, StoreAccess: "stores.yaml",
+		TargetsConfig: "targets", RolloutTimeout: 5 * time.Second, RollAll: true, DryRun: true,
+		Reloader:     reloader.Settings{On: true, Strategy: "env-vars", Metrics: true, Annotations: map[string]string{"auto-annotation": "a/b"}},
+		PatchWorkers: 32, LeaseNamespace: "keyturn-system", LeaseName: "keyturn-actuator", ForceSync: true,
 		RevertDelays: actuate.DefaultOptions().RevertDelays,
-		RollOnCreate: plan.CreateNever, RollOnDelete: true, IgnoreWorkloadKinds: []string{"cronjobs", "jobs"}, IgnoreNamespaces: []string{"e", "f"},
-		Window: "always", MinInterval: 8 * time.Minute, MaxRollsPerHour: 9, Canary: true, Bake: 7 * time.Minute, InPlace: true, ReloadDelay: 9 * time.Minute,
+		RollOnCreate: plan.CreateNever, RollOnDelete: true, WorkloadKinds: []string{"deployments", "rollout"}, IgnoreNamespaces: []string{"e", "f"},
+		Window: "always", MinInterval: 8 * time.Minute, MaxRollsPerHour: 9, Canary: 7 * time.Minute, ReloadInPlace: 9 * time.Minute,
+		Jobs: []string{"start", "recreate"},
 	}
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

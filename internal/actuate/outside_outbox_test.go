@@ -29,8 +29,7 @@ func TestOutcomesLetPatchesGoFirst(t *testing.T) {
 		s.workload("slow", auto, reads("secret/db"))
 		s.begin("secret/db", "secret/own")
 		s.patchesTake("slow", 2*outboxPatience)
-		s.set("secret/own", "password", "two")
-		s.settle()
+		s.settled("secret/own", "password", "two")
 		s.wantTold("web started content-changed", "web completed rolled-out") // No patch is under way.
 
 		s.pass(time.Minute)
@@ -137,7 +136,7 @@ func TestAnActuatorEndsWithoutNATS(t *testing.T) {
 
 func TestTheOutcomeOfAllThatIsPendingNamesTheNewestAsItsCause(t *testing.T) {
 	play(t, func(s *scene) {
-		s.options.MaxRolloutsPerNamespace = 1
+		s.options.MaxRollouts = 1
 		s.workload("web", auto, reads("secret/db", "configmap/app"))
 		s.workload("busy", auto, reads("secret/other"))
 		s.begin("secret/db", "configmap/app", "secret/other")
@@ -156,14 +155,8 @@ func TestTheOutcomeOfAllThatIsPendingNamesTheNewestAsItsCause(t *testing.T) {
 			Workload: events.Workload{Kind: "deployment", Namespace: namespace, Name: "web", UID: string(of.GetUID())},
 			Reason:   "limit-reached", Message: plan.Limit.Sentence(),
 			Sources: []events.OutcomeSource{
-				{
-					Source: "configmap/app", Fingerprint: newest.Fingerprint, ResourceVersion: newest.ResourceVersion, Keys: []string{"user"},
-					Event: newest.ID(),
-				},
-				{
-					Source: "secret/db", Fingerprint: older.Fingerprint, ResourceVersion: older.ResourceVersion, Keys: []string{"password"},
-					Event: older.ID(),
-				},
+				{Source: "configmap/app", Fingerprint: newest.Fingerprint, ResourceVersion: newest.ResourceVersion, Keys: []string{"user"}, Event: newest.ID()},
+				{Source: "secret/db", Fingerprint: older.Fingerprint, ResourceVersion: older.ResourceVersion, Keys: []string{"password"}, Event: older.ID()},
 			},
 		}
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(events.Outcome{}, "Time")); diff != "" {

@@ -5,6 +5,7 @@ package actuate_test
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,25 +48,22 @@ func skipSituations() []situation {
 		{reason: plan.FirstSeen, untraced: true, act: func(s *scene) { s.mark("secret/db") }},
 		{reason: plan.KeysNotConsumed, web: reading("secret/db#password"), act: func(s *scene) { s.set("secret/db", "user", "two") }},
 		{reason: plan.KeyMissing, web: reading("secret/db#password"), act: func(s *scene) { s.unset("secret/db", "password") }},
+		{reason: plan.KeyAwaited, web: []aspect{auto, reads("secret/db#password", "secret/db#token")}},
 		{reason: plan.AlreadyRolled, before: dbChangesBefore, act: publishesAnew},
 		{reason: plan.SameContent, unexplained: true, act: func(s *scene) {
 			dbChanges(s)
 			s.set("secret/db", "password", "one")
 		}},
-		{
-			reason: plan.BeforeOptIn, unexplained: true,
-			given: func(s *scene) {
-				s.workload("web", reads("secret/db"))
-				s.begin("secret/db")
-				dbChangesBefore(s)
-				s.refuse("web", errors.New("it gets no record"))
-			},
-			act: func(s *scene) {
-				s.edit("web", auto)
-				s.pass(time.Second)
-				s.mark("secret/db")
-			},
-		},
+		{reason: plan.BeforeOptIn, unexplained: true, given: func(s *scene) {
+			s.workload("web", reads("secret/db"))
+			s.begin("secret/db")
+			dbChangesBefore(s)
+			s.refuse("web", errors.New("it gets no record"))
+		}, act: func(s *scene) {
+			s.edit("web", auto)
+			s.pass(time.Second)
+			s.mark("secret/db")
+		}},
 		{reason: plan.Reverted, before: undoEveryRoll, act: func(s *scene) { s.mark("secret/db") }},
 		{reason: plan.DryRun, unexplained: true, options: func(o *actuate.Options) { o.DryRun = true }},
 		{reason: plan.WorkloadGone, unexplained: true, act: func(s *scene) {
@@ -78,41 +76,32 @@ func skipSituations() []situation {
 
 func recordSituations() []situation {
 	return []situation{
-		{
-			reason: plan.ChangedBack, unexplained: true,
-			given: func(s *scene) {
-				s.workload("web", reading("secret/db")...)
-				s.refuse("web", errors.New("it gets no record"))
-				s.begin("secret/db")
-				s.refuse("web", nil)
-			},
-			act: func(s *scene) {
-				dbChanges(s)
-				s.set("secret/db", "password", "one")
-			},
-		},
+		{reason: plan.ChangedBack, unexplained: true, given: func(s *scene) {
+			s.workload("web", reading("secret/db")...)
+			s.refuse("web", errors.New("it gets no record"))
+			s.begin("secret/db")
+			s.refuse("web", nil)
+		}, act: func(s *scene) {
+			dbChanges(s)
+			s.set("secret/db", "password", "one")
+		}},
 		{reason: plan.PodsNewer, unexplained: true, act: func(s *scene) {
 			dbChanges(s)
 			s.edit("web", image("example.com/app:2"))
 		}},
-		{
-			reason: plan.PodsWaited, act: func(s *scene) { s.appear("secret/db") },
-			given: func(s *scene) {
-				s.stall("web")
-				withoutSource("secret/db")(s)
-			},
-		},
+		{reason: plan.PodsWaited, act: func(s *scene) { s.appear("secret/db") }, given: func(s *scene) {
+			s.stall("web")
+			withoutSource("secret/db")(s)
+		}},
 		{
 			reason: plan.CreationIgnored, given: withoutSource("secret/db?"), act: func(s *scene) { s.appear("secret/db") },
 			options: func(o *actuate.Options) { o.RollOnCreate = plan.CreateNever },
 		},
-		{
-			reason: plan.Suspended, about: "cronjob/web", options: func(o *actuate.Options) { o.StartCronJobs = true },
-			given: func(s *scene) {
-				s.cronJob("web", true)
-				s.begin("secret/db")
-			},
-		},
+		{reason: plan.RecordCorrected, before: forgedBefore, act: func(s *scene) { s.mark("secret/db") }},
+		{reason: plan.Suspended, about: "cronjob/web", options: func(o *actuate.Options) { o.Jobs = []string{actuate.JobsStart} }, given: func(s *scene) {
+			s.cronJob("web", true)
+			s.begin("secret/db")
+		}},
 	}
 }
 
@@ -122,16 +111,14 @@ func rollSituations() []situation {
 			reason: plan.Deleted, options: func(o *actuate.Options) { o.RollOnDelete = true }, web: reading("secret/db?"),
 			act: func(s *scene) { s.erase("secret/db") },
 		},
-		{
-			reason: plan.Appeared, options: func(o *actuate.Options) { o.RollOnCreate = plan.CreateAlways },
-			act: func(s *scene) {
-				s.erase("secret/db")
-				s.pass(time.Minute)
-				s.appear("secret/db")
-			},
-		},
+		{reason: plan.Appeared, options: func(o *actuate.Options) { o.RollOnCreate = plan.CreateAlways }, act: func(s *scene) {
+			s.erase("secret/db")
+			s.pass(time.Minute)
+			s.appear("secret/db")
+		}},
 		{reason: plan.Appeared, given: withoutSource("secret/db?"), act: func(s *scene) { s.appear("secret/db") }},
 		{reason: plan.Changed},
+		{reason: plan.RecordImpossible, before: forgedBefore},
 	}
 }
 
@@ -141,7 +128,7 @@ func holdSituations() []situation {
 		s.stall("peer")
 		s.settled("secret/other", "password", "two")
 	}
-	reloader := func(o *actuate.Options) { o.Reloader = true }
+	reloader := func(o *actuate.Options) { o.Reloader.On = true }
 	return []situation{
 		{reason: plan.PodsStarting, unexplained: true, act: func(s *scene) {
 			s.stall("web")
@@ -154,30 +141,20 @@ func holdSituations() []situation {
 			})
 			s.begin("secret/db")
 		}},
-		{
-			reason: plan.Limit, unexplained: true, options: func(o *actuate.Options) { o.MaxRollouts = 1 },
-			peer: reading("secret/other"), before: peerRolls,
-		},
-		{
-			reason: plan.PeerFailed, unexplained: true, web: reading("secret/db", onHold), peer: reading("secret/db"),
-			before: func(s *scene) {
-				s.stall("peer")
-				dbChanges(s)
-				s.settle()
-				s.fail("peer")
-				s.pass(10 * time.Second)
-			},
-			act: func(s *scene) { s.edit("web", letGo) },
-		},
-		{reason: plan.CanaryFirst, unexplained: true, options: func(o *actuate.Options) { o.Canary = true }, peer: reading("secret/db")},
+		{reason: plan.Limit, unexplained: true, options: func(o *actuate.Options) { o.MaxRollouts = 1 }, peer: reading("secret/other"), before: peerRolls},
+		{reason: plan.PeerFailed, unexplained: true, web: reading("secret/db", onHold), peer: reading("secret/db"), before: func(s *scene) {
+			s.stall("peer")
+			dbChanges(s)
+			s.settle()
+			s.fail("peer")
+			s.pass(10 * time.Second)
+		}, act: func(s *scene) { s.edit("web", letGo) }},
+		{reason: plan.CanaryFirst, unexplained: true, options: func(o *actuate.Options) { o.Canary = 5 * time.Minute }, peer: reading("secret/db")},
 		{reason: plan.LowerWave, unexplained: true, peer: reading("secret/db", inWave(-1)), before: func(s *scene) { s.stall("peer") }},
-		{
-			reason: plan.ReloaderFirst, unexplained: true, options: reloader, peer: reading("secret/other"),
-			act: func(s *scene) {
-				s.reloaderRolls("peer", "secret/other")
-				dbChanges(s)
-			},
-		},
+		{reason: plan.ReloaderFirst, unexplained: true, options: reloader, peer: reading("secret/other"), act: func(s *scene) {
+			s.reloaderRolls("peer", "secret/other")
+			dbChanges(s)
+		}},
 		{reason: plan.OnHold, unexplained: true, web: reading("secret/db", onHold)},
 		{reason: plan.SourceOnHold, act: func(s *scene) {
 			dbChanges(s)
@@ -192,6 +169,12 @@ func holdSituations() []situation {
 			reason: plan.RolledTooOften, unexplained: true, before: dbChangesBefore,
 			web: reading("secret/db", annotated(workload.AnnotationMaxRollsPerHour, "1")),
 		},
+		{reason: plan.Endless, unexplained: true, before: func(s *scene) {
+			for i := range 13 {
+				s.set("secret/db", "password", strconv.Itoa(i))
+				s.pass(time.Minute)
+			}
+		}},
 		{
 			reason: plan.Pausing, unexplained: true, options: reloader,
 			web: reading("secret/db", annotated("deployment.reloader.stakater.com/pause-period", "1h")),

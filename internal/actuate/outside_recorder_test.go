@@ -38,9 +38,7 @@ func TestADryRunRecordsNothing(t *testing.T) {
 		s.workload("web", auto, reads("secret/db"))
 		s.observe("secret/db")
 		s.start()
-		if got, ok := seen.measurements().value("keyturn.dry.run", "", ""); !ok || got != 1 {
-			s.Errorf("keyturn.dry.run is %d, there: %t, want 1", got, ok)
-		}
+		seen.want("keyturn.dry.run", "", "", 1)
 		s.pass(time.Hour)
 		s.wantNothing()
 		s.set("secret/db", "password", "two")
@@ -160,8 +158,7 @@ func TestAChangeAfterAnOptInThatIsSeenLateRestsOverALeader(t *testing.T) {
 func TestADeletionThatRestsOutlivesItsEventAndTheLeader(t *testing.T) {
 	play(t, func(s *scene) {
 		s.options.RollOnDelete = true
-		s.workload("web", auto, reads("secret/db?"))
-		first := s.begin("secret/db")
+		first := s.beginReading("secret/db?")
 		s.wantWrites("web recorded")
 		s.edit("web", onHold)
 		s.erase("secret/db")

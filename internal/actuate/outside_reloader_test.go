@@ -16,7 +16,7 @@ import (
 // Reloader is taken to have finished when it has rolled nothing for five seconds, and a change waits a minute for that at most.
 func TestWorkloadsAreLeftToReloaderWhileItRolls(t *testing.T) {
 	play(t, func(s *scene) {
-		s.options.Reloader = true
+		s.options.Reloader.On = true
 		earlier := reloadedAt(time.Now().Add(-time.Hour), "secret/db")
 		s.workload("web", auto, reads("secret/db"), earlier)
 		s.workload("api", auto, reads("configmap/app"), earlier)
@@ -89,9 +89,8 @@ func (s *scene) pausedAt(name string) time.Time {
 func TestChangesWithinAPauseMakeOneRollAtItsEnd(t *testing.T) {
 	play(t, func(s *scene) {
 		const period = time.Hour
-		s.options.Reloader = true
-		s.workload("web", auto, reads("secret/db"), pausing(period))
-		s.begin("secret/db")
+		s.options.Reloader.On = true
+		s.beginWeb(pausing(period))
 		s.settled("secret/db", "password", "two")
 		s.wantTold("web held pause-period")
 		begun := s.pausedAt("web")
@@ -127,7 +126,7 @@ func TestChangesWithinAPauseMakeOneRollAtItsEnd(t *testing.T) {
 
 func TestAPauseThatSomeoneElseHasBegunIsLeftToThem(t *testing.T) {
 	play(t, func(s *scene) {
-		s.options.Reloader = true
+		s.options.Reloader.On = true
 		over := annotated(annotationPausedAt, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
 		s.workload("left", reads("secret/db"), pausing(time.Second), over)
 		s.workload("paused", reads("secret/db"), pausing(time.Second), over)
@@ -147,8 +146,7 @@ func TestAPauseThatSomeoneElseHasBegunIsLeftToThem(t *testing.T) {
 
 func TestAPauseIsNoneWithoutReloader(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db"), pausing(time.Hour))
-		s.begin("secret/db")
+		s.beginWeb(pausing(time.Hour))
 		for _, password := range []string{"two", "three"} {
 			s.set("secret/db", "password", password)
 			s.pass(time.Minute)
@@ -163,9 +161,8 @@ func TestAPauseIsNoneWithoutReloader(t *testing.T) {
 // What came and went before the end of a pause is no reason to roll.
 func TestAContentThatComesBackWithinAPauseRollsNothing(t *testing.T) {
 	play(t, func(s *scene) {
-		s.options.Reloader = true
-		s.workload("web", auto, reads("secret/db"), pausing(time.Minute))
-		s.begin("secret/db")
+		s.options.Reloader.On = true
+		s.beginWeb(pausing(time.Minute))
 		s.set("secret/db", "password", "two")
 		s.pass(50 * time.Second)
 		s.set("secret/db", "password", "one")
@@ -177,52 +174,39 @@ func TestAContentThatComesBackWithinAPauseRollsNothing(t *testing.T) {
 
 func TestReloadersKubernetesEventsAreWrittenBesideOurs(t *testing.T) {
 	denied := apierrors.NewForbidden(appsv1.Resource("statefulsets"), "web", errors.New("no"))
-	tests := []struct {
+	for _, tt := range []struct {
 		name, workload string
 		happens        func(*scene)
 		// want has the messages of Reloader's.
 		want []string
 	}{
-		{
-			"one for each source of a rollout, and none for its end", "statefulset/web",
-			func(s *scene) {
-				s.set("configmap/app", "password", "two")
-				s.set("secret/db", "password", "two")
-			},
-			[]string{
-				"Normal Reloaded Changes detected in 'app' of type 'CONFIGMAP' in namespace 'shop', Updated 'web' of type 'StatefulSet' in namespace 'shop'",
-				"Normal Reloaded Changes detected in 'db' of type 'SECRET' in namespace 'shop', Updated 'web' of type 'StatefulSet' in namespace 'shop'",
-				"Normal Rolled", "Normal RolloutCompleted",
-			},
-		},
-		{
-			"one for a patch that is denied", "statefulset/web",
-			func(s *scene) {
-				s.refuse("statefulset/web", denied)
-				s.set("secret/db", "password", "two")
-			},
-			[]string{
-				"Warning ReloadFail Update for 'web' of type 'StatefulSet' in namespace 'shop' failed with error " +
-					"patching statefulset/web in namespace shop: " + denied.Error(),
-				"Warning RolloutFailed",
-			},
-		},
-		{
-			"none for pods that do not become ready", "web",
-			func(s *scene) {
-				s.stall("web")
-				s.settled("secret/db", "password", "two")
-				s.fail("web")
-			},
-			[]string{
-				"Normal Reloaded Changes detected in 'db' of type 'SECRET' in namespace 'shop', Updated 'web' of type 'Deployment' in namespace 'shop'",
-				"Normal Rolled", "Warning RolloutFailed",
-			},
-		},
-	}
-	for _, tt := range tests {
+		{"one for each source of a rollout, and none for its end", "statefulset/web", func(s *scene) {
+			s.set("configmap/app", "password", "two")
+			s.set("secret/db", "password", "two")
+		}, []string{
+			"Normal Reloaded Changes detected in 'app' of type 'CONFIGMAP' in namespace 'shop', Updated 'web' of type 'StatefulSet' in namespace 'shop'",
+			"Normal Reloaded Changes detected in 'db' of type 'SECRET' in namespace 'shop', Updated 'web' of type 'StatefulSet' in namespace 'shop'",
+			"Normal RolloutCompleted",
+		}},
+		{"one for a patch that is denied", "statefulset/web", func(s *scene) {
+			s.refuse("statefulset/web", denied)
+			s.set("secret/db", "password", "two")
+		}, []string{
+			"Warning ReloadFail Update for 'web' of type 'StatefulSet' in namespace 'shop' failed with error " +
+				"patching statefulset/web in namespace shop: " + denied.Error(),
+			"Warning RolloutFailed",
+		}},
+		{"none for pods that do not become ready", "web", func(s *scene) {
+			s.stall("web")
+			s.settled("secret/db", "password", "two")
+			s.fail("web")
+		}, []string{
+			"Normal Reloaded Changes detected in 'db' of type 'SECRET' in namespace 'shop', Updated 'web' of type 'Deployment' in namespace 'shop'",
+			"Warning RolloutFailed",
+		}},
+	} {
 		playOf(t, tt.name, func(s *scene) {
-			s.options.Reloader = true
+			s.options.Reloader.On = true
 			s.workload(tt.workload, auto, reads("secret/db", "configmap/app"))
 			s.begin("secret/db", "configmap/app")
 			tt.happens(s)

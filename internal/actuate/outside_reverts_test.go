@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	k8stesting "k8s.io/client-go/testing"
 
+	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 )
@@ -21,8 +22,7 @@ import (
 // An operator that knows nothing of a roll restores the pod template of before, again and again, while the new pods start.
 func TestARollThatIsRevertedIsRepeatedAndAtLastGivenUp(t *testing.T) {
 	play(t, func(s *scene) {
-		s.workload("web", auto, reads("secret/db#password"))
-		s.begin("secret/db")
+		s.beginReading("secret/db#password")
 		s.stall("web")
 		s.settled("secret/db", "password", "two")
 		delays := []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
@@ -116,7 +116,7 @@ const shadowLook = 6 * time.Second
 // leftBehind has an actuator begin to roll the Job import, and end when it has deleted that. It returns the UID that the Job had.
 func leftBehind(s *scene) types.UID {
 	s.Helper()
-	s.options.RecreateJobs = true
+	s.options.Jobs = []string{actuate.JobsRecreate}
 	s.job("import", auto, reads("secret/db"))
 	uid := s.jobs()["import"].UID
 	s.observe("secret/db")
@@ -173,7 +173,7 @@ func TestAManifestIsKeptForAWhileIfItsJobWasNotDeleted(t *testing.T) {
 
 // startsJobs makes the CronJob report, of which changes start Jobs, and on which nothing may be written: Reloader's own role does not allow that.
 func startsJobs(s *scene) {
-	s.options.Reloader, s.options.StartCronJobs = true, true
+	s.options.Reloader.On, s.options.Jobs = true, []string{actuate.JobsStart}
 	s.cronJob("report", false)
 	why := errors.New(`User "u" cannot patch resource "cronjobs" in API group "batch" in the namespace "shop"`)
 	s.refuse("cronjob/report", apierrors.NewForbidden(batchv1.Resource("cronjobs"), "report", why))

@@ -50,8 +50,7 @@ func isLinked(from, to sdktrace.ReadOnlySpan) bool {
 func TestAPlanIsAChildOfTheNewestChangeAndLinkedWithAll(t *testing.T) {
 	play(t, func(s *scene) {
 		seen, digits, newest := s.instrument(), []string{"a", "b", "c"}, "c"
-		s.workload("web", auto, reads("secret/a", "secret/b", "secret/c"))
-		s.begin("secret/a", "secret/b", "secret/c")
+		s.beginReading("secret/a", "secret/b", "secret/c")
 		earlier := len(seen.spansNamed("plan"))
 		for _, digit := range digits {
 			s.set("secret/"+digit, "password", "two", traced(digit))

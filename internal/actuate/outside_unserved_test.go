@@ -28,15 +28,14 @@ func serveHealthy(s *scene, aspects ...aspect) *customs {
 
 // A leader that knows the workload has it wait. Another one does not know it until then.
 func TestWorkloadsGetWhatTheyHaveMissedWhenTheirKindIsServedAgain(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name      string
 		meanwhile func(*scene)
 		told      []string
 	}{
 		{"with the same leader", func(*scene) {}, []string{"rollout/web held kind-not-served"}},
 		{"with another leader", func(s *scene) { s.restart() }, nil},
-	}
-	for _, test := range tests {
+	} {
 		playOf(t, test.name, func(s *scene) {
 			rollouts := serveHealthy(s)
 			s.beginWeb()

@@ -19,11 +19,18 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
+const (
+	// maxChanged is how often in a row the workload may have changed since it was read before that is a failure. It takes half a minute.
+	maxChanged = 5
+	// maxDenied is the longest time between two attempts of a patch that is refused, and maxDeniedRecord that of one that only records.
+	maxDenied, maxDeniedRecord = 10 * time.Minute, 6 * time.Hour
+)
+
 // patcher sends patches, a bounded number at a time and at most one for each workload. The loop reports each result back with finished.
 type patcher struct {
 	*term
 	pods *inplace.Client
-	// workers are --patch-workers, which may all wait for one namespace. reloaders are as many further workers that ask pods to reload.
+	// workers are PatchWorkers, which may all wait for one namespace. reloaders are as many further workers that ask pods to reload.
 	workers, reloaders *fair.Slots
 	underWay           map[workload.Key]*task
 	// background counts the tasks that take no worker from others.
@@ -31,19 +38,6 @@ type patcher struct {
 	draining   bool
 	running    sync.WaitGroup
 	results    chan patchResult
-}
-
-// patchResult is the result of a patch.
-type patchResult struct {
-	task *task
-	// after is the workload in the API server's answer, which came at a time.
-	after *workload.Workload
-	at    time.Time
-	// reloaded is the number of pods that have answered a request to reload before the patch.
-	reloaded int
-	// unrecorded is why the record could not be written on the workload, or nil if it could.
-	unrecorded error
-	err        error
 }
 
 func newPatcher(t *term) *patcher {
@@ -157,7 +151,7 @@ func (p *patcher) send(ctx context.Context, r *task) patchResult {
 		}
 	}
 	if result.unrecorded != nil {
-		p.index.Keep(after)
+		p.index.Keep(after.Key(), func(known *workload.Workload) *workload.Workload { return known.Keeping(after) })
 	} else {
 		p.index.Answer(after, r.rolls)
 	}

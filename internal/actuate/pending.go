@@ -24,10 +24,12 @@ type pending struct {
 	tries
 	// held is why it waits although it is due, plan.None if it does not.
 	held plan.Reason
-	// reported has the last reason to wait that was told, and those of the same kind just before it if that is the lack of a slot.
+	// reported has the last reason to wait that an outcome gave, and those of the same kind just before it if that is the lack of a slot.
 	reported []plan.Reason
 	// paced is when it may be rolled, if nothing but its pace delays that. Otherwise it is zero.
 	paced time.Time
+	// fresh is when it was first to be rolled for something for which it was not rolled again and again before. Zero: it was not.
+	fresh time.Time
 	// rested says that it waited as people have chosen when it was last looked at: see admission.isChosen. woke is when that was first over.
 	rested bool
 	woke   time.Time
@@ -61,6 +63,26 @@ type tries struct {
 	// unnoted counts the patches that failed to note what it waits for. The next one is not sent before noteRetry.
 	unnoted   int
 	noteRetry time.Time
+}
+
+// way is how a workload gets changes that roll it.
+type way struct {
+	// inPlace says that its pods are asked to reload. Otherwise they are replaced, and instead is why, if the workload opts in to a reload.
+	inPlace bool
+	instead string
+	// refreshed is when the kubelets have refreshed their files.
+	refreshed time.Time
+}
+
+// answered is that pods have answered a request to reload content, by source.
+type answered struct {
+	content map[string]workload.RolledFor
+	pods    int
+}
+
+// isGathered reports whether the debounce window of the workload is open. A nil pending has none.
+func (p *pending) isGathered() bool {
+	return p != nil && p.held == plan.None && p.paced.IsZero() && p.attempts == 0
 }
 
 // owes reports whether the workload is to be rolled for any of the changes. A nil pending has none.
@@ -126,7 +148,7 @@ func (p *pending) waitedSince(c *pendingChange) time.Time {
 	return p.woke
 }
 
-// isReported reports whether it was told that the workload waits for a reason, or another one of that kind, since it waited for anything else.
+// isReported reports whether an outcome was published for a reason to wait, or another one of that kind, since it waited for anything else.
 func (p *pending) isReported(why plan.Reason) bool { return slices.Contains(p.reported, why) }
 
 // report records that an outcome is published for a reason to wait.

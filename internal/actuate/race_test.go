@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -89,40 +90,38 @@ func (s *racedServer) patch(action k8stesting.Action) (bool, runtime.Object, err
 	if err != nil {
 		return true, nil, err
 	}
-	after, err := racedPatch(before, request.GetPatch())
+	object, err := patched(before, request.GetPatch())
 	if err != nil {
-		return true, nil, err
+		return true, nil, kube.NotApplied()
+	}
+	was, isDeployment := before.(*appsv1.Deployment)
+	after, stillIs := object.(*appsv1.Deployment)
+	if !isDeployment || !stillIs {
+		return true, nil, fmt.Errorf("it is a %T", before)
+	}
+	if !equality.Semantic.DeepEqual(was.Spec.Template, after.Spec.Template) {
+		after.Generation++
+		after.Status.ObservedGeneration = after.Generation
 	}
 	after.ResourceVersion = version
 	return true, after, s.Tracker().Update(request.GetResource(), after, request.GetNamespace())
 }
 
-// racedPatch returns what a JSON patch makes of a Deployment.
-func racedPatch(object runtime.Object, body []byte) (*appsv1.Deployment, error) {
-	before, ok := object.(*appsv1.Deployment)
-	if !ok {
-		return nil, fmt.Errorf("it is a %T", object)
-	}
+// patched returns what a JSON patch makes of an object.
+func patched(object runtime.Object, body []byte) (runtime.Object, error) {
 	patch, err := jsonpatch.DecodePatch(body)
 	if err != nil {
 		return nil, err
 	}
-	content, err := json.Marshal(before)
+	content, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
 	}
 	if content, err = patch.Apply(content); err != nil {
-		return nil, kube.NotApplied()
-	}
-	after := &appsv1.Deployment{}
-	if err := json.Unmarshal(content, after); err != nil {
 		return nil, err
 	}
-	if !equality.Semantic.DeepEqual(before.Spec.Template, after.Spec.Template) {
-		after.Generation++
-		after.Status.ObservedGeneration = after.Generation
-	}
-	return after, nil
+	after := reflect.New(reflect.TypeOf(object).Elem()).Interface().(runtime.Object)
+	return after, json.Unmarshal(content, after)
 }
 
 // The scenes take too long with the race detector. This is what it sees of a whole actuator: one after the other leads, and rolls many workloads,
@@ -138,7 +137,7 @@ func TestActuatorsThatTakeTurnsHaveNoDataRace(t *testing.T) {
 		reader, options := sdkmetric.NewManualReader(), actuate.DefaultOptions()
 		readers = append(readers, reader)
 		options.Cluster, options.Client, options.Identity, options.Settle = "demo", server, identity, 10*time.Millisecond
-		options.Logger, options.ReloaderMetrics = log.Logger(), true
+		options.Logger, options.Reloader.Metrics = log.Logger(), true
 		options.Tracer = sdktrace.NewTracerProvider().Tracer("")
 		options.Meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
 		a, err := actuate.New(options)

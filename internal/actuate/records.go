@@ -168,7 +168,7 @@ func (n *notes) noteOwed(ctx context.Context) {
 		if n.patcher.full() {
 			return
 		}
-		if now := n.now(); now.Before(p.noteAt) || now.Before(p.noteRetry) || p.age(now) < n.options.SettleMax {
+		if now := n.now(); now.Before(p.noteAt) || now.Before(p.noteRetry) || p.age(now) < n.options.settleMax() {
 			continue // There may be thousands, and for most of them this is the only check.
 		}
 		w := n.index.Get(key)
@@ -193,7 +193,7 @@ func (n *notes) unnoted(
 	recorded, next = make(map[*takenEvent]plan.Decision), now.Add(owingLook)
 	for _, c := range p.changes {
 		decision := n.decide(w, c.change, p.memory(c, now))
-		isRecord, due := waitsLong && decision.Reason.Action() == plan.Record, c.since.Add(n.options.SettleMax)
+		isRecord, due := waitsLong && decision.Reason.Action() == plan.Record, c.since.Add(n.options.settleMax())
 		switch {
 		case !decision.Unnoted && !isRecord:
 		case !now.Before(due):

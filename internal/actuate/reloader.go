@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/telemetry"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -39,7 +40,7 @@ func (m *reloaderMetrics) instruments() []telemetry.Instrument {
 	}
 }
 
-// ReloaderInstruments lists the instruments of --reloader-metrics.
+// ReloaderInstruments lists the instruments of --reloader metrics.
 func ReloaderInstruments() []telemetry.Instrument { return new(reloaderMetrics).instruments() }
 
 func newReloaderMetrics(meter metric.Meter, kinds workload.Kinds) (*reloaderMetrics, error) {
@@ -76,12 +77,12 @@ func (k *kubeEvents) tellAsReloader(ctx context.Context, outcome events.Outcome)
 			source, name, _ := strings.Cut(changed.Source, "/")
 			message := fmt.Sprintf("Changes detected in '%s' of type '%s' in namespace '%s', Updated '%s' of type '%s' in namespace '%s'",
 				name, strings.ToUpper(source), w.Namespace, w.Name, kind.Title, w.Namespace)
-			k.write(ctx, w, corev1.EventTypeNormal, "Reloaded", message, tracedBy(outcome))
+			k.write(ctx, w, kube.Event{Type: corev1.EventTypeNormal, Reason: "Reloaded", Message: message, Annotations: tracedBy(outcome)})
 		}
 	case outcome.Verb == events.VerbFailed && outcome.Reason == events.ReasonPatchDenied:
 		message := fmt.Sprintf("Update for '%s' of type '%s' in namespace '%s' failed with error %s",
 			w.Name, kind.Title, w.Namespace, outcome.Message)
-		k.write(ctx, w, corev1.EventTypeWarning, "ReloadFail", message, tracedBy(outcome))
+		k.write(ctx, w, kube.Event{Type: corev1.EventTypeWarning, Reason: "ReloadFail", Message: message, Annotations: tracedBy(outcome)})
 	}
 }
 
@@ -100,11 +101,12 @@ type reloaderRoll struct{ written, seen time.Time }
 
 // reviewReloader looks at a workload that has changed or gone. If it is left to Reloader, Reloader may have rolled it.
 func (a *admission) reviewReloader(key workload.Key) {
-	if w := a.index.Get(key); w != nil && a.seeReloader(w, a.now()) {
-		a.reloaded = a.now()
-	}
-	if !a.index.HasAny(key.Namespace) {
+	_, isKnown := a.reloaders[key.Namespace]
+	switch w := a.index.Get(key); {
+	case w == nil && isKnown && !a.index.HasAny(key.Namespace): // HasAny may look at every workload: only if there is something to forget.
 		delete(a.reloaders, key.Namespace)
+	case w != nil && a.seeReloader(w, a.now()):
+		a.reloaded = a.now()
 	}
 	a.debounce.releaseFrom(key, plan.ReloaderFirst)
 }

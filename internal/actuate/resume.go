@@ -26,7 +26,7 @@ func (o *rollouts) resume(ctx context.Context) bool {
 		return false
 	}
 	for _, last := range told {
-		o.index.KeepStart(last)
+		o.index.Keep(workload.KeyOf(last.Workload), func(known *workload.Workload) *workload.Workload { return known.KeepingStart(last) })
 		o.denials.resume(last)
 	}
 	o.resumed = o.now()
@@ -103,9 +103,9 @@ func failedFor(w *workload.Workload, told events.Outcome, hasEnded bool) string 
 	return w.Last.Failed
 }
 
-// isUntold reports whether nobody has told of the last roll of a workload, given the last outcome, which is of another roll.
+// isUntold reports whether the last roll of a workload was never reported, given the last outcome, which is of another roll.
 func (o *rollouts) isUntold(w *workload.Workload, told events.Outcome, fate workload.Fate, began func() time.Time) bool {
-	// What it is compared with is by other clocks, so in doubt it is told twice. The time of a mark is precise to a second.
+	// What it is compared with is by other clocks, so in doubt it is reported twice. The time of a mark is precise to a second.
 	age, at := o.now().Sub(w.Last.At), w.Last.At.Add(time.Second)
 	switch {
 	case age >= events.CrowdedOutcomeTTL:
@@ -139,10 +139,7 @@ func (o *rollouts) changed(started events.Outcome) []time.Time {
 	return times
 }
 
-// doubt is about a roll that may have been made although its patch failed. It was decided at since or later, and is told from due on.
-type doubt struct{ since, due time.Time }
-
-// doubt takes a patch that failed, but may have been applied. Another client that has rolled the workload has the time to tell that first.
+// doubt takes a patch that failed, but may have been applied. Another client that has rolled the workload has until then to report that.
 func (o *rollouts) doubt(r *task, byOthers bool) {
 	if !r.rolls {
 		return
@@ -157,7 +154,7 @@ func (o *rollouts) doubt(r *task, byOthers bool) {
 	o.doubted[r.key()] = d
 }
 
-// tellUntold tells of a roll whose answer was lost, or that an earlier leader has sent.
+// tellUntold reports a roll for which the response was lost, or whose patch an earlier leader has sent.
 func (o *rollouts) tellUntold(ctx context.Context, w *workload.Workload) {
 	d, doubted := o.doubted[w.Key()]
 	if !doubted && o.now().Before(o.resumed.Add(arrival)) {

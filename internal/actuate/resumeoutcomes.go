@@ -31,7 +31,7 @@ func (o *rollouts) lastOutcomes(ctx context.Context) (map[workload.Key]events.Ou
 			return outcomes, true
 		}
 		delay := delays.Step()
-		o.log.WarnContext(ctx, "last outcomes not readable; reading them again", "retry_in", delay, "err", err)
+		o.log.WarnContext(ctx, "cannot read the last outcomes; retrying", "retry_in", delay, "err", err)
 		if !kube.Sleep(ctx, delay) {
 			return nil, false
 		}
@@ -47,7 +47,7 @@ func (o *rollouts) readOutcomes(ctx context.Context) (map[workload.Key]events.Ou
 	err := o.bus.State(ctx, []string{events.OutcomeFilter(o.bus.Cluster())}, func(stored events.Stored) error {
 		outcome, err := events.ParseOutcome(stored.Event)
 		if err != nil {
-			o.log.WarnContext(ctx, "outcome on the stream not readable", "subject", stored.Subject, "err", err)
+			o.log.WarnContext(ctx, "cannot read an outcome on the stream", "subject", stored.Subject, "err", err)
 			return nil
 		}
 		// The stream also has those of workloads that are gone, which may be many more than there are.
@@ -59,7 +59,7 @@ func (o *rollouts) readOutcomes(ctx context.Context) (map[workload.Key]events.Ou
 	return outcomes, err
 }
 
-// readHolds adds the workloads of which it was last told that they wait. If nobody answers, it is told again.
+// readHolds adds the workloads whose last outcome says that they are held. If the stream cannot be read, their holds are reported again.
 func (o *rollouts) readHolds(ctx context.Context, told toldHolds) {
 	bounded, cancel := context.WithTimeout(ctx, heldPatience)
 	defer cancel()
@@ -70,7 +70,7 @@ func (o *rollouts) readHolds(ctx context.Context, told toldHolds) {
 		return nil
 	})
 	if err != nil && ctx.Err() == nil {
-		o.log.WarnContext(ctx, "last outcomes not readable; what waits may be told again", "err", err)
+		o.log.WarnContext(ctx, "cannot read the last outcomes; holds may be reported again", "err", err)
 	}
 }
 
@@ -78,14 +78,14 @@ func (o *rollouts) readHolds(ctx context.Context, told toldHolds) {
 func (o *rollouts) streamBegan(ctx context.Context) time.Time {
 	at, err := o.bus.Oldest(ctx, append(events.SourceFilters(o.bus.Cluster()), events.OutcomeFilter(o.bus.Cluster())))
 	if err != nil && !errors.Is(err, events.ErrNotFound) && ctx.Err() == nil {
-		o.log.WarnContext(ctx, "oldest event not readable; a rollout that nobody has reported may remain so", "err", err)
+		o.log.WarnContext(ctx, "cannot read the oldest event; a rollout without an outcome may stay without one", "err", err)
 	}
 	return at
 }
 
 // readStarts reads the Jobs that others have started, if nothing may be written on CronJobs and their outcomes may be on other streams.
 func (o *rollouts) readStarts(ctx context.Context) {
-	if !o.options.Reloader || !slices.ContainsFunc(o.index.All(), (*workload.Workload).NeedsStarts) {
+	if !o.options.Reloader.On || !slices.ContainsFunc(o.index.All(), (*workload.Workload).NeedsStarts) {
 		return
 	}
 	for _, namespace := range kube.Listed(o.options.Namespaces) {
@@ -93,12 +93,12 @@ func (o *rollouts) readStarts(ctx context.Context) {
 		found, err := workload.ReadStarts(bounded, o.options.clients(), namespace)
 		cancel()
 		if err != nil && ctx.Err() == nil && !kube.IsMissingRight(err, "list") {
-			o.log.WarnContext(ctx, "jobs not readable; one that another leader has started may be started once more",
+			o.log.WarnContext(ctx, "cannot list jobs; one that another leader has started may be started again",
 				"namespace", namespace, "err", err)
 		}
 		for _, w := range o.index.All() {
 			if started, ok := found[w.ID.UID]; ok {
-				o.index.KeepStarts(w.Key(), started)
+				o.index.Keep(w.Key(), func(known *workload.Workload) *workload.Workload { return known.KeepingStarts(started) })
 			}
 		}
 	}
@@ -106,13 +106,6 @@ func (o *rollouts) readStarts(ctx context.Context) {
 
 // shadowRetry is the time between two attempts to restore a workload. By then the API server has given up on a deletion sent before.
 const shadowRetry = time.Minute
-
-// shadow says when to restore a workload that was deleted to be created again, by an actuator that ended before that.
-type shadow struct {
-	due time.Time
-	// tried is the UID of the one with which that was tried already.
-	tried string
-}
 
 // reviewShadow looks at a workload that has changed or gone, and may stand for another one.
 func (o *rollouts) reviewShadow(key workload.Key) {

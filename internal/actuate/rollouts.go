@@ -2,35 +2,16 @@ package actuate
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/fair"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
-
-// rollouts follows the rollouts in progress to their ends, within the limits of the cluster and of each namespace.
-type rollouts struct {
-	*term
-	followed map[workload.Key]*rollout
-	// told has the revision of the last roll that was told of, for each workload that still exists.
-	told map[workload.Key]string
-	// slots are those of the rollouts in progress. They are counted when one is needed, if isCounted is false.
-	slots     *fair.Slots
-	isCounted bool
-	problems  map[workload.Key]problem
-	resumed   time.Time
-	// doubted has the workloads that a patch may have rolled although it failed.
-	doubted map[workload.Key]doubt
-	shadows map[workload.Key]shadow
-}
-
-func newRollouts(t *term) *rollouts {
-	return &rollouts{
-		term: t, followed: make(map[workload.Key]*rollout), told: make(map[workload.Key]string), problems: make(map[workload.Key]problem),
-		doubted: make(map[workload.Key]doubt), shadows: make(map[workload.Key]shadow),
-	}
-}
 
 // started reports and follows a rollout that a patch of this actuator has started, given the outcome that says so.
 func (o *rollouts) started(ctx context.Context, result patchResult, started events.Outcome) {
@@ -145,5 +126,40 @@ func (o *rollouts) reviewOverdue(ctx context.Context) {
 		o.review(ctx, key)
 	}
 	o.endOverdue(ctx)
+	o.reportSlow(ctx)
 	o.restore(ctx)
+}
+
+// reportSlow writes a Kubernetes Event about each rollout that is slow, for whoever looks at the workload meanwhile.
+func (o *rollouts) reportSlow(ctx context.Context) {
+	for _, r := range o.followed {
+		if !r.isShown && o.now().Sub(r.started.StartedAt) >= slowRollout {
+			r.isShown = true
+			o.kube.reportSlow(r.context(ctx), r.started)
+		}
+	}
+}
+
+// maxProblems is how much is reported about one workload, in characters: its author could otherwise make the log line arbitrarily long.
+const maxProblems = 1000
+
+// reportProblems logs the problems of a workload and writes a Kubernetes Event about its annotations, once for each wording.
+func (o *rollouts) reportProblems(ctx context.Context, w *workload.Workload) {
+	texts := make([]string, 0, len(w.Problems))
+	for _, err := range w.Problems {
+		texts = append(texts, err.Error())
+	}
+	was, is := o.problems[w.Key()], problem{text: fmt.Sprintf("%.*s", maxProblems, strings.Join(texts, "; ")), isOrphan: w.IsOrphan()}
+	if is == was {
+		return
+	}
+	o.problems[w.Key()] = is
+	if is.isOrphan && !was.isOrphan {
+		o.log.WarnContext(ctx, "controller not known; rolling the workload itself", "workload", w.ID.String(), "namespace", w.ID.Namespace,
+			"controller", w.Owner.Kind+"/"+w.Owner.Name)
+	}
+	if is.text != "" && is.text != was.text {
+		o.log.WarnContext(ctx, "invalid annotation", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", is.text)
+		o.kube.write(ctx, w.ID, kube.Event{Type: corev1.EventTypeWarning, Reason: "InvalidAnnotation", Message: is.text})
+	}
 }

@@ -156,7 +156,7 @@ var rolloutResource = schema.GroupVersionResource{Group: "argoproj.io", Version:
 // It is progressing unless the function, which may be nil, says something else of it.
 func (s *scene) serveRollout(how func(*unstructured.Unstructured)) *customs {
 	s.Helper()
-	s.options.ArgoRollouts = true
+	s.options.WorkloadKinds = append(workload.BuiltIn().Names(), workload.ArgoRollout().Name)
 	rollouts := s.serveCustom(map[schema.GroupVersionResource]string{rolloutResource: "RolloutList"})
 	reads := map[string]any{"secretRef": map[string]any{"name": "db"}}
 	object := &unstructured.Unstructured{Object: map[string]any{

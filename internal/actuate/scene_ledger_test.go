@@ -129,5 +129,5 @@ func (s *scene) remakeStream() {
 	s.Helper()
 	js := s.jetStream()
 	natstest.Publish(s.T, func() error { return js.DeleteStream(s.Context(), events.StreamChanges) })
-	natstest.Publish(s.T, func() error { return bus.Declare(s.Context(), js, 1) })
+	natstest.Publish(s.T, func() error { return bus.Declare(s.Context(), js, bus.Declared(1)) })
 }

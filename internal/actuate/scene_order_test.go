@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,10 +52,22 @@ func (s *scene) begin(sources ...string) *running {
 }
 
 // beginWeb begins with the workload web, which reads all of secret/db.
-func (s *scene) beginWeb() *running {
+func (s *scene) beginWeb(more ...aspect) *running {
 	s.Helper()
-	s.workload("web", auto, reads("secret/db"))
+	s.workload("web", reading("secret/db", more...)...)
 	return s.begin("secret/db")
+}
+
+// beginReading begins with the workload web, which reads these sources: all of them, or one key.
+func (s *scene) beginReading(sources ...string) *running {
+	s.Helper()
+	s.workload("web", auto, reads(sources...))
+	var names []string
+	for _, source := range sources {
+		name, _, _ := strings.Cut(strings.TrimSuffix(source, "?"), "#")
+		names = append(names, name)
+	}
+	return s.begin(names...)
 }
 
 // atRest is begin, and lets everything come to rest.
@@ -129,16 +140,18 @@ func (s *scene) wantAmongTold(outcomes ...string) {
 	}
 }
 
-// messageOf returns the message of the last outcome of a workload with a reason, empty if there is none.
-func (s *scene) messageOf(name, reason string) string {
+// wantSaid wants the message of the last outcome of web with a reason to have a text.
+func (s *scene) wantSaid(reason, text string) {
 	s.Helper()
 	var message string
-	for _, outcome := range s.outcomesOf(name) {
+	for _, outcome := range s.outcomesOf("web") {
 		if outcome.Reason == reason {
 			message = outcome.Message
 		}
 	}
-	return message
+	if !strings.Contains(message, text) {
+		s.Errorf("after %s, it is told that %q, want a text with %q", s.elapsed(), message, text)
+	}
 }
 
 // scale sets how many pods a Deployment is to have. How many it has is up to the method pods.
@@ -244,9 +257,5 @@ func (s *scene) wantRolledForLast(name string, sources ...string) {
 			got = append(got, cause.Event)
 		}
 	}
-	slices.Sort(want)
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		s.Errorf("after %s, %s was last rolled for (-want +got):\n%s", s.elapsed(), name, diff)
-	}
+	s.wantAll(name+" was last rolled for", want, got)
 }

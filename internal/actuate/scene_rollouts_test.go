@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -98,8 +97,7 @@ func stepsOf(body []byte) []patchStep {
 // rolling makes web, which reads all of secret/db, has an actuator started, and rolls it for a change. Its new pods do not become ready.
 func (s *scene) rolling() *running {
 	s.Helper()
-	s.workload("web", auto, reads("secret/db"))
-	r := s.begin("secret/db")
+	r := s.beginWeb()
 	s.stall("web")
 	s.settled("secret/db", "password", "two")
 	return r
@@ -131,13 +129,10 @@ func (c *cluster) pods(name string, updated, available int32) {
 }
 
 // holder returns who holds the Lease of the actuators, empty if nobody does.
-func (c *cluster) holder() string { return c.holderOf("keyturn-actuator") }
-
-// holderOf returns who holds a Lease.
-func (c *cluster) holderOf(name string) string {
+func (c *cluster) holder() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	object, err := c.storage.Get(coordinationv1.SchemeGroupVersion.WithResource("leases"), "keyturn-system", name)
+	object, err := c.storage.Get(coordinationv1.SchemeGroupVersion.WithResource("leases"), "keyturn-system", "keyturn-actuator")
 	if err != nil {
 		return ""
 	}
@@ -180,11 +175,7 @@ func (s *scene) wantWrites(writes ...string) {
 			got = append(got, w.workload+" recorded")
 		}
 	}
-	slices.Sort(got)
-	slices.Sort(writes)
-	if diff := cmp.Diff(writes, got); diff != "" {
-		s.Errorf("patched after %s (-want +got):\n%s", s.elapsed(), diff)
-	}
+	s.wantAll("patched", writes, got)
 }
 
 // recordOf returns the record of a workload, by source.
@@ -205,6 +196,14 @@ func (s *scene) wantRecord(name, source string) {
 	s.Helper()
 	if got, want := s.recordOf(name)[sourceNamed(source).String()], s.whole(source); got != want {
 		s.Errorf("after %s, the record of %s says of %s: %q, want %q", s.elapsed(), name, source, got, want)
+	}
+}
+
+// wantContent wants the record of a workload to have the content of a source, of whatever version.
+func (s *scene) wantContent(name, source string) {
+	s.Helper()
+	if got, want := s.recordOf(name)[sourceNamed(source).String()], s.of(source).published.Fingerprint; !strings.HasPrefix(got, want+"@") {
+		s.Errorf("after %s, the record of %s says of %s: %q, want %s", s.elapsed(), name, source, got, want)
 	}
 }
 
@@ -240,9 +239,4 @@ func (c *cluster) at(moment int, write func()) {
 	now := set(moment)
 	write()
 	set(now)
-}
-
-// wiped is what is left of a workload that rolls on all that it reads, after a tool that removes all annotations that are not its own.
-func wiped(object *metav1.ObjectMeta, pod *corev1.PodTemplateSpec) {
-	object.Annotations, pod.Annotations = map[string]string{workload.AnnotationRollOn: "auto"}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/bus"
@@ -117,11 +118,11 @@ func (m *recordedTelemetry) spent(name string) (count uint64, sum float64) {
 	return count, sum
 }
 
-// wantFailing wants so many workloads to be shown as failing.
-func (m *recordedTelemetry) wantFailing(want int64) {
+// want wants a sum of what was measured, see value.
+func (m *recordedTelemetry) want(name, key, label string, want int64) {
 	m.s.Helper()
-	if got, ok := m.measurements().value("keyturn.rollouts.failing", "", ""); !ok || got != want {
-		m.s.Errorf("after %s, %d are failing, there: %t, want %d", m.s.elapsed(), got, ok, want)
+	if got, ok := m.measurements().value(name, key, label); !ok || got != want {
+		m.s.Errorf("after %s, %s{%s} is %d, there: %t, want %d", m.s.elapsed(), name, label, got, ok, want)
 	}
 }
 
@@ -161,11 +162,15 @@ func (s *scene) patchesTake(name string, d time.Duration) {
 	s.intercept("patch", id.resource().Resource, func(action k8stesting.Action) (bool, runtime.Object, error) {
 		patch, ok := action.(k8stesting.PatchAction)
 		if ok && patch.GetNamespace() == id.namespace && patch.GetName() == id.name {
-			// Unlike an API server, the client answers one request at a time.
-			client.Unlock()
-			<-time.After(d)
-			client.Lock()
+			takes(client, d)
 		}
 		return false, nil, nil
 	})
+}
+
+// takes lets time pass until a request is answered. Unlike an API server, the client answers one at a time.
+func takes(client *fake.Clientset, d time.Duration) {
+	client.Unlock()
+	defer client.Lock()
+	<-time.After(d)
 }

@@ -170,16 +170,16 @@ func (s *scene) settle() { s.pass(s.options.Settle + 100*time.Millisecond) }
 // wantRolls wants these workloads to have been rolled since it was last called, in any order, and no others. One that was rolled twice is named twice.
 func (s *scene) wantRolls(workloads ...string) {
 	s.Helper()
-	var got []string
-	for _, w := range s.writesSince(&s.seen) {
-		if w.rolls {
-			got = append(got, w.workload)
-		}
-	}
+	s.wantAll("rolled", workloads, s.whoRolled())
+}
+
+// wantAll wants texts, in any order.
+func (s *scene) wantAll(what string, want, got []string) {
+	s.Helper()
 	slices.Sort(got)
-	slices.Sort(workloads)
-	if diff := cmp.Diff(workloads, got); diff != "" {
-		s.Errorf("rolled after %s (-want +got):\n%s", s.elapsed(), diff)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.Errorf("%s after %s (-want +got):\n%s", what, s.elapsed(), diff)
 	}
 }
 
@@ -234,11 +234,7 @@ func (s *scene) wantNotices(notices ...string) {
 	got := s.notices
 	s.notices = nil
 	s.cluster.mu.Unlock()
-	slices.Sort(got)
-	slices.Sort(notices)
-	if diff := cmp.Diff(notices, got); diff != "" {
-		s.Errorf("Kubernetes Events after %s (-want +got):\n%s", s.elapsed(), diff)
-	}
+	s.wantAll("Kubernetes Events", notices, got)
 }
 
 // nameOf returns the name that a scene has for a workload: Deployments of its namespace go by their names.

@@ -4,11 +4,11 @@ package actuate_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -144,15 +144,7 @@ func (s *scene) jobs() map[string]*batchv1.Job {
 // wantJobs wants there to be these Jobs, and no others.
 func (s *scene) wantJobs(names ...string) {
 	s.Helper()
-	var got []string
-	for name := range s.jobs() {
-		got = append(got, name)
-	}
-	slices.Sort(got)
-	slices.Sort(names)
-	if diff := cmp.Diff(names, got); diff != "" {
-		s.Errorf("Jobs after %s (-want +got):\n%s", s.elapsed(), diff)
-	}
+	s.wantAll("Jobs", names, slices.Collect(maps.Keys(s.jobs())))
 }
 
 // deleteJob deletes a Job.

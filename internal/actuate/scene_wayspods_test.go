@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -45,8 +46,18 @@ func (s *scene) askPods() *askedPods {
 		s: s, names: make(map[string]string), answers: make(map[string]int), changed: make(chan struct{}),
 		asked: make(map[string]int), asking: make(map[string]int),
 	}
-	s.options.InPlace, s.options.DialPod = true, p.dial
+	s.options.ReloadInPlace, s.options.DialPod = 2*time.Minute, p.dial
 	return p
+}
+
+// beginInPlace lets pods be asked to reload after a delay, and begins with that of web.
+func (s *scene) beginInPlace(delay time.Duration) *askedPods {
+	s.Helper()
+	pods := s.askPods()
+	s.options.ReloadInPlace = delay
+	pods.of("web")
+	s.begin("secret/db")
+	return pods
 }
 
 // of makes a Deployment whose pod reads secret/db as files, and says where it is asked to reload. At first, it answers that it does.

@@ -3,9 +3,7 @@
 package actuate_test
 
 import (
-	"encoding/json"
 	"errors"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -52,8 +49,8 @@ type cluster struct {
 	refusals map[string]error
 	stalled  map[string]bool
 	writes   []write
-	// notices are the Kubernetes Events that were written: "web Rolled".
-	notices []string
+	// notices are the Kubernetes Events that were written: "web Rolled". Those of them that have names of their own have the names in named.
+	notices, named []string
 }
 
 // write is a patch that was applied.
@@ -124,6 +121,12 @@ func (c *cluster) answer(action k8stesting.Action) (runtime.Object, error) {
 		if event, ok := request.GetObject().(*corev1.Event); ok {
 			about := event.InvolvedObject
 			name := nameOf(events.Workload{Kind: strings.ToLower(about.Kind), Namespace: about.Namespace, Name: about.Name})
+			if slices.Contains(c.named, event.Name) {
+				return nil, apierrors.NewAlreadyExists(resource.GroupResource(), event.Name)
+			}
+			if event.Name != "" {
+				c.named = append(c.named, event.Name)
+			}
 			c.notices = append(c.notices, name+" "+event.Reason)
 			return event, nil
 		}
@@ -229,11 +232,11 @@ func withoutEmptyMaps(object runtime.Object) {
 	if meta := metaOf(object); len(meta.GetAnnotations()) == 0 {
 		meta.SetAnnotations(nil)
 	}
-	switch object.(type) {
-	case *appsv1.Deployment, *appsv1.StatefulSet, *appsv1.DaemonSet, *batchv1.CronJob:
-		if _, pod := partsOf(object); len(pod.Annotations) == 0 {
-			pod.Annotations = nil
-		}
+	if specOf(object) == nil {
+		return
+	}
+	if _, pod := partsOf(object); len(pod.Annotations) == 0 {
+		pod.Annotations = nil
 	}
 }
 
@@ -273,22 +276,6 @@ func writeOf(resource schema.GroupVersionResource, before, after runtime.Object,
 		at: time.Now(), workload: workloadName(resource, metaOf(before)), body: string(body),
 		rolls: !equality.Semantic.DeepEqual(templateOf(before), templateOf(after)),
 	}
-}
-
-func patched(object runtime.Object, body []byte) (runtime.Object, error) {
-	patch, err := jsonpatch.DecodePatch(body)
-	if err != nil {
-		return nil, err
-	}
-	content, err := json.Marshal(object)
-	if err != nil {
-		return nil, err
-	}
-	if content, err = patch.Apply(content); err != nil {
-		return nil, err
-	}
-	after := reflect.New(reflect.TypeOf(object).Elem()).Interface().(runtime.Object)
-	return after, json.Unmarshal(content, after)
 }
 
 func (c *cluster) remove(resource schema.GroupVersionResource, namespace, name string) error {
@@ -397,6 +384,10 @@ func (c *cluster) progress(object runtime.Object) {
 		}
 		w.Status = appsv1.DeploymentStatus{ObservedGeneration: w.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
 	case *appsv1.StatefulSet:
+		if c.stalled[workloadName(appsv1.SchemeGroupVersion.WithResource("statefulsets"), w)] {
+			w.Status.ObservedGeneration, w.Status.UpdatedReplicas, w.Status.ReadyReplicas, w.Status.AvailableReplicas = w.Generation, 1, 0, 0
+			return
+		}
 		w.Status = appsv1.StatefulSetStatus{
 			ObservedGeneration: w.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, CurrentReplicas: 1,
 		}
@@ -448,14 +439,9 @@ func specOf(object runtime.Object) any {
 // templateOf returns the template of a workload's pods.
 func templateOf(object runtime.Object) any {
 	switch o := object.(type) {
-	case *appsv1.Deployment:
-		return o.Spec.Template
-	case *appsv1.StatefulSet:
-		return o.Spec.Template
-	case *appsv1.DaemonSet:
-		return o.Spec.Template
-	case *batchv1.CronJob:
-		return o.Spec.JobTemplate
+	case *appsv1.Deployment, *appsv1.StatefulSet, *appsv1.DaemonSet, *batchv1.CronJob:
+		_, pod := partsOf(object)
+		return *pod
 	case *unstructured.Unstructured:
 		template, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "template")
 		return template

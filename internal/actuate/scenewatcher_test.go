@@ -186,7 +186,7 @@ func compared(before, now events.Change) events.Change {
 		if !kept && print.Fingerprint != "" {
 			changed = append(changed, key)
 		}
-		still.ChangedAt = print.ChangedAt
+		still.ChangedAt, still.Added = print.ChangedAt, print.Added
 		now.Keys[key] = still
 	}
 	now.ChangedAt, now.CreatedAt = before.ChangedAt, before.CreatedAt
@@ -201,7 +201,9 @@ func compared(before, now events.Change) events.Change {
 	slices.Sort(changed)
 	now.Changed = changed
 	for _, key := range changed {
-		now.Keys[key] = events.Key{Fingerprint: now.Keys[key].Fingerprint, ChangedAt: now.ResourceVersion}
+		print := now.Keys[key].Fingerprint
+		_, had := before.Keys[key]
+		now.Keys[key] = events.Key{Fingerprint: print, ChangedAt: now.ResourceVersion, Added: print != "" && !had}
 	}
 	return now
 }

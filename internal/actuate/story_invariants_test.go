@@ -27,32 +27,33 @@ func (st *story) verify(i invariant) {
 	}
 }
 
-var rollsAreNeeded = invariant{
-	says: "a roll has a source of which pods may have read something else, or which changed back, was gone or was made again since they began",
-	broken: func(st *story) []string {
+// noRoll returns what contradicts that nothing of this kind is true of a roll.
+func noRoll(is func(*storyRoll) bool) func(*story) []string {
+	return func(st *story) []string {
 		var broken []string
 		for _, roll := range st.rolls {
-			isNeeded := len(roll.lacking) > 0 || roll.flips || roll.differs && (roll.again || roll.unseen)
-			if !isNeeded && !roll.late {
+			if is(roll) {
 				broken = append(broken, roll.String())
 			}
 		}
 		return broken
-	},
+	}
+}
+
+var rollsAreNeeded = invariant{
+	says: "a roll has a source of which pods may have read something else, or which changed back, was gone or was made again since they began",
+	broken: noRoll(func(roll *storyRoll) bool {
+		isNeeded := len(roll.lacking) > 0 || roll.flips || roll.differs && (roll.again || roll.unseen)
+		return !isNeeded && !roll.late
+	}),
 }
 
 var rollsDiffer = invariant{
 	says: "nobody is rolled for the content that the record has, whatever the stream has lost, unless it changed back, was gone or was made again, " +
 		"or somebody has undone a roll",
-	broken: func(st *story) []string {
-		var broken []string
-		for _, roll := range st.rolls {
-			if !roll.differs && !roll.flips && !roll.again && !roll.contested && !roll.late {
-				broken = append(broken, roll.String())
-			}
-		}
-		return broken
-	},
+	broken: noRoll(func(roll *storyRoll) bool {
+		return !roll.differs && !roll.flips && !roll.again && !roll.contested && !roll.late
+	}),
 }
 
 var changesReachPods = invariant{
@@ -154,16 +155,8 @@ var rollsAreTold = invariant{
 }
 
 var undoneRollsStayUndone = invariant{
-	says: "what a person has undone is not rolled again before something changes",
-	broken: func(st *story) []string {
-		var broken []string
-		for _, roll := range st.rolls {
-			if roll.undone {
-				broken = append(broken, roll.String())
-			}
-		}
-		return broken
-	},
+	says:   "what a person has undone is not rolled again before something changes",
+	broken: noRoll(func(roll *storyRoll) bool { return roll.undone }),
 }
 
 var repetitionsEnd = invariant{

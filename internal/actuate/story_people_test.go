@@ -78,34 +78,23 @@ func (st *story) waveChanges() bool {
 
 // rolloutsStall keeps the next rollouts of a Deployment from making progress.
 func (st *story) rolloutsStall() bool {
-	w := st.aWorkload(func(w *storyWorkload) bool { return w.isDeployment && !w.stalled })
-	if w == nil {
-		return false
-	}
-	st.notef("rollouts of %s make no progress", w.name)
-	st.stall(w.name)
-	w.stalled, w.weak = true, true
-	return true
+	return st.toOne(func(w *storyWorkload) bool { return w.isDeployment && !w.stalled }, func(w *storyWorkload) {
+		st.notef("rollouts of %s make no progress", w.name)
+		st.stall(w.name)
+		w.stalled, w.weak = true, true
+	})
 }
 
 func (st *story) rolloutFails() bool {
-	w := st.aWorkload(func(w *storyWorkload) bool { return w.stalled && len(w.running) > 1 })
-	if w == nil {
-		return false
-	}
-	st.notef("the rollout of %s fails", w.name)
-	st.fail(w.name)
-	st.look()
-	return true
+	return st.toOne(func(w *storyWorkload) bool { return w.stalled && len(w.running) > 1 }, func(w *storyWorkload) {
+		st.notef("the rollout of %s fails", w.name)
+		st.fail(w.name)
+		st.look()
+	})
 }
 
 func (st *story) rolloutIsCompleted() bool {
-	w := st.aWorkload(func(w *storyWorkload) bool { return w.stalled && !w.operated })
-	if w == nil {
-		return false
-	}
-	st.complete(w)
-	return true
+	return st.toOne(func(w *storyWorkload) bool { return w.stalled && !w.operated }, st.complete)
 }
 
 // complete lets the rollouts of a workload end.
@@ -117,24 +106,18 @@ func (st *story) complete(w *storyWorkload) {
 }
 
 func (st *story) podsFail() bool {
-	w := st.aWorkload(func(w *storyWorkload) bool { return w.isDeployment && !w.stalled })
-	if w == nil {
-		return false
-	}
-	st.notef("the pod of %s is not ready", w.name)
-	st.pods(w.name, 1, 0)
-	w.weak = true
-	st.look()
-	return true
+	return st.toOne(func(w *storyWorkload) bool { return w.isDeployment && !w.stalled }, func(w *storyWorkload) {
+		st.notef("the pod of %s is not ready", w.name)
+		st.pods(w.name, 1, 0)
+		w.weak = true
+		st.look()
+	})
 }
 
 func (st *story) rolloutIsPaused() bool {
-	w := st.aWorkload(func(w *storyWorkload) bool { return w.isDeployment })
-	if w == nil {
-		return false
-	}
-	st.pause(w, !w.paused)
-	return true
+	return st.toOne(func(w *storyWorkload) bool { return w.isDeployment }, func(w *storyWorkload) {
+		st.pause(w, !w.paused)
+	})
 }
 
 func (st *story) pause(w *storyWorkload, paused bool) {
@@ -198,12 +181,9 @@ func (st *story) isAtRest(w *storyWorkload) bool {
 const slowPatch = 2 * time.Second
 
 func (st *story) patchesAreSlow() bool {
-	w := st.aWorkload(func(w *storyWorkload) bool { return !w.slow })
-	if w == nil {
-		return false
-	}
-	st.notef("patches of %s take %s", w.name, slowPatch)
-	st.patchesTake(w.name, slowPatch)
-	w.slow = true
-	return true
+	return st.toOne(func(w *storyWorkload) bool { return !w.slow }, func(w *storyWorkload) {
+		st.notef("patches of %s take %s", w.name, slowPatch)
+		st.patchesTake(w.name, slowPatch)
+		w.slow = true
+	})
 }

@@ -49,6 +49,15 @@ func (st *story) existing() *storySource {
 	return oneOf(st, there...)
 }
 
+// toExisting does something to a source that exists. It returns false if there is none.
+func (st *story) toExisting(do func(*storySource)) bool {
+	of := st.existing()
+	if of != nil {
+		do(of)
+	}
+	return of != nil
+}
+
 // becomes gives a source another content, nil if it is deleted.
 func (st *story) becomes(of *storySource, data map[string]string) {
 	st.notef("%s is %v", of.name, data)
@@ -156,16 +165,13 @@ func (st *story) sourceChanges() bool {
 
 // sourceFlips changes a source, and changes it back soon.
 func (st *story) sourceFlips() bool {
-	of := st.existing()
-	if of == nil {
-		return false
-	}
-	was, data := of.data, maps.Clone(of.data)
-	data["password"] = st.freshValue()
-	st.becomes(of, data)
-	st.wait(oneOf(st, 100*time.Millisecond, 700*time.Millisecond, 8*time.Second))
-	st.becomes(of, was)
-	return true
+	return st.toExisting(func(of *storySource) {
+		was, data := of.data, maps.Clone(of.data)
+		data["password"] = st.freshValue()
+		st.becomes(of, data)
+		st.wait(oneOf(st, 100*time.Millisecond, 700*time.Millisecond, 8*time.Second))
+		st.becomes(of, was)
+	})
 }
 
 // sourceIsSeenLate changes a source, and the watcher sees that later.
@@ -191,12 +197,7 @@ func (st *story) sourceIsSeenLate() bool {
 }
 
 func (st *story) sourceGoes() bool {
-	of := st.existing()
-	if of == nil {
-		return false
-	}
-	st.becomes(of, nil)
-	return true
+	return st.toExisting(func(of *storySource) { st.becomes(of, nil) })
 }
 
 // sourceComes makes a source that does not exist, with what it last had or with something else.
@@ -229,28 +230,21 @@ func (st *story) sourceLosesKey() bool {
 
 // sourceIsIgnored has a source ignored. That it is not ignored any more is no event.
 func (st *story) sourceIsIgnored() bool {
-	of := st.existing()
-	switch {
-	case of == nil:
-		return false
-	case of.ignored:
-		of.ignored = false
-		st.notef("%s is not ignored any more", of.name)
-	default:
-		of.ignored = true
-		st.annotate(of)
-	}
-	return true
+	return st.toExisting(func(of *storySource) {
+		of.ignored = !of.ignored
+		if of.ignored {
+			st.annotate(of)
+		} else {
+			st.notef("%s is not ignored any more", of.name)
+		}
+	})
 }
 
 func (st *story) sourceIsHeld() bool {
-	of := st.existing()
-	if of == nil {
-		return false
-	}
-	of.held = !of.held
-	st.annotate(of)
-	return true
+	return st.toExisting(func(of *storySource) {
+		of.held = !of.held
+		st.annotate(of)
+	})
 }
 
 // comesLate publishes an earlier event of a source, as another watcher does that is behind, and then the last one again.

@@ -72,12 +72,15 @@ func (st *story) freshValue() string {
 func (st *story) open() {
 	o := &st.options
 	o.RevertDelays = [plan.RevertRetries]time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second}
-	o.RolloutTimeout, o.Bake, o.MaxRollsPerHour = time.Minute, 20*time.Second, 100
-	o.Canary, o.RollAll, o.RollOnDelete = st.onceIn(4), st.onceIn(4), st.onceIn(3)
+	o.RolloutTimeout, o.MaxRollsPerHour = time.Minute, 100
+	if st.onceIn(4) {
+		o.Canary = 20 * time.Second
+	}
+	o.RollAll, o.RollOnDelete = st.onceIn(4), st.onceIn(3)
 	o.RollOnCreate = oneOf(st, plan.CreateAuto, plan.CreateAuto, plan.CreateAlways, plan.CreateNever)
 	o.MaxRollouts = oneOf(st, 50, 50, 2)
 	o.LeaderElect = !st.calm && st.onceIn(4)
-	st.notef("calm: %t, --canary=%t --roll-all=%t --roll-on-delete=%t --roll-on-create=%s --max-rollouts=%d --leader-elect=%t",
+	st.notef("calm: %t, --canary=%s --roll-all=%t --roll-on-delete=%t --roll-on-create=%s --max-rollouts=%d --leader-elect=%t",
 		st.calm, o.Canary, o.RollAll, o.RollOnDelete, o.RollOnCreate, o.MaxRollouts, o.LeaderElect)
 
 	names := []string{"secret/db", "configmap/app", "secret/cache"}[:1+st.random.IntN(3)]

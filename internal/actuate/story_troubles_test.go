@@ -92,12 +92,7 @@ func (st *story) recordIsRemoved() bool {
 
 // recordComesBack has a manifest in Git bring back an earlier record.
 func (st *story) recordComesBack() bool {
-	w := st.aWorkload(func(w *storyWorkload) bool { return w.manifest != "" && w.manifest != w.text && !w.foreign })
-	if w == nil {
-		return false
-	}
-	st.bringBack(w)
-	return true
+	return st.toOne(func(w *storyWorkload) bool { return w.manifest != "" && w.manifest != w.text && !w.foreign }, st.bringBack)
 }
 
 func (st *story) bringBack(w *storyWorkload) {
@@ -136,12 +131,7 @@ func (st *story) operatorGoes(w *storyWorkload) {
 
 // operatorRestores has an operator restore a pod template once.
 func (st *story) operatorRestores() bool {
-	w := st.aWorkload(func(w *storyWorkload) bool { return w.isDeployment && !w.stalled && w.template.revision != "" })
-	if w == nil {
-		return false
-	}
-	st.restore(w)
-	return true
+	return st.toOne(func(w *storyWorkload) bool { return w.isDeployment && !w.stalled && w.template.revision != "" }, st.restore)
 }
 
 // restore removes what Keyturn has written on a pod template. The pods of before are still there, and ready.

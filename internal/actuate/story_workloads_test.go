@@ -203,3 +203,12 @@ func (st *story) aWorkload(is func(*storyWorkload) bool) *storyWorkload {
 	}
 	return oneOf(st, list...)
 }
+
+// toOne does something to a workload of which something is true. It returns false if there is none.
+func (st *story) toOne(is func(*storyWorkload) bool, do func(*storyWorkload)) bool {
+	w := st.aWorkload(is)
+	if w != nil {
+		do(w)
+	}
+	return w != nil
+}

@@ -69,7 +69,9 @@ func newTask(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 		kind: k, workload: w, decisions: decisions, cause: describeCause(decisions, p.changes),
 		decided: now, pending: p, attempts: p.attempts, content: make(map[string]workload.RolledFor, len(decisions)),
 	}
+	keys := make(map[events.Source][]string)
 	for _, decision := range decisions {
+		keys[decision.Source] = decision.Keys
 		r.content[decision.Source.String()] = decision.Record
 		if decision.Reason.Action() == plan.Roll {
 			r.forDeletion = r.forDeletion || decision.Reason == plan.Deleted
@@ -89,7 +91,9 @@ func newTask(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 		// The context of the change, not of the decision: that one would be another at each attempt.
 		write.Traceparent = r.newest().change.Trace.Parent
 		for _, c := range r.causes {
-			write.Changes = append(write.Changes, workload.Change{Source: c.change.Source, At: c.change.Time, Written: writtenAt(c.change)})
+			write.Changes = append(write.Changes, workload.Change{
+				Source: c.change.Source, At: c.change.Time, Written: writtenAt(c.change), Since: c.since, Keys: keys[c.change.Source],
+			})
 		}
 		last := w.NextLast(write)
 		write.Last = &last
@@ -133,7 +137,7 @@ func describeCause(decisions []plan.Decision, changes map[events.Source]*pending
 			text += " (" + workload.JoinKeys(decision.Keys) + ")"
 		}
 		if behind := changes[decision.Source].change.Cause; behind != nil {
-			text += " by " + behind.String()
+			text = strings.TrimSpace(text + " " + behind.String())
 		}
 		if size += len(text); size > maxCause && len(causes) > 0 {
 			more++
@@ -145,4 +149,17 @@ func describeCause(decisions []plan.Decision, changes map[events.Source]*pending
 		causes = append(causes, strconv.Itoa(more)+" more")
 	}
 	return strings.Join(causes, ", ")
+}
+
+// patchResult is the result of a patch.
+type patchResult struct {
+	task *task
+	// after is the workload in the API server's answer, which came at a time.
+	after *workload.Workload
+	at    time.Time
+	// reloaded is the number of pods that have answered a request to reload before the patch.
+	reloaded int
+	// unrecorded is why the record could not be written on the workload, or nil if it could.
+	unrecorded error
+	err        error
 }

@@ -22,9 +22,10 @@ type Bus struct {
 	logger  *slog.Logger
 	now     func() time.Time // time.Now, except in tests
 
-	refusals      refusals
-	guardInterval time.Duration // the constant of that name, except in tests
-	share         *historyShare // how much of StreamHistory a namespace may take
+	told          *events.Notices // of the streams that are full
+	guardInterval time.Duration   // the constant of that name, except in tests
+	share         *historyShare   // how much of StreamHistory a namespace may take
+	secrets       secrets
 
 	deadLetters jetstream.Stream
 }
@@ -48,12 +49,15 @@ func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logge
 	}
 	b := &Bus{
 		Reader: Reader{stall: stall, lostAfter: lostAfter, historyRoot: events.HistoryRoot},
-		js:     js, cluster: cluster, logger: orDiscard(logger), now: time.Now, guardInterval: guardInterval,
+		js:     js, cluster: cluster, logger: orDiscard(logger), now: time.Now, told: events.NewNotices(sayAgain), guardInterval: guardInterval,
 	}
 	for name, stream := range b.streams() {
 		if *stream, err = js.Stream(ctx, name); err != nil {
 			return nil, fmt.Errorf("reading stream %s: %w", name, err)
 		}
+	}
+	if b.secrets, err = secretsOf(nc); err != nil {
+		return nil, err
 	}
 	b.share = newHistoryShare(b.history, b.now, b.logger)
 	return b, nil

@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestWhatIsSilenceIsWorthRepeating(t *testing.T) {
@@ -28,9 +30,7 @@ func TestWhatIsSilenceIsWorthRepeating(t *testing.T) {
 			if err != nil {
 				err = errors.Join(nil, fmt.Errorf("publishing: %w", err)) // as the caller of PublishOutcomes has it
 			}
-			if got := IsSilence(err); got != tt.want {
-				t.Errorf("got %t, want %t", got, tt.want)
-			}
+			testkit.WantEqual(t, "silence", tt.want, IsSilence(err))
 		})
 	}
 }

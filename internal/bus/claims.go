@@ -16,8 +16,8 @@ import (
 const claimInterval = 7 * 24 * time.Hour
 
 // Claim claims the bus's cluster name for the cluster whose namespace kube-system has the given UID. If another cluster has
-// claimed the name, Claim takes it over if that cluster's UID is replaces. Otherwise, it returns an error that wraps ErrClaimed.
-// It renews the cluster's own claim when that is older than claimInterval.
+// claimed the name, Claim takes it over if that cluster's UID is replaces, or if no other cluster publishes on this NATS. Otherwise, it returns an
+// error that wraps ErrClaimed. It renews the cluster's own claim when that is older than claimInterval.
 func (b *Bus) Claim(ctx context.Context, uid, replaces string) error {
 	for {
 		stored, found, err := b.claimed(ctx)
@@ -29,7 +29,7 @@ func (b *Bus) Claim(ctx context.Context, uid, replaces string) error {
 		if found.UID == uid && mine.Time.Sub(found.Time).Abs() < claimInterval {
 			return nil
 		}
-		if err := b.contest(found, uid, replaces); err != nil {
+		if err := b.contest(ctx, found, uid, replaces); err != nil {
 			return err
 		}
 		msg, id, err := b.message(mine.Event, mine.Subject())
@@ -49,7 +49,7 @@ func (b *Bus) CheckClaim(ctx context.Context, uid, replaces string) error {
 	if err != nil {
 		return err
 	}
-	return b.contest(found, uid, replaces)
+	return b.contest(ctx, found, uid, replaces)
 }
 
 // claimed returns the current claim. It is empty if there is none, or if the stored event is unreadable.
@@ -63,15 +63,25 @@ func (b *Bus) claimed(ctx context.Context) (events.Stored, events.Claim, error) 
 	}
 	claim, err := stored.Claim()
 	if err != nil {
-		b.logger.WarnContext(ctx, "cluster name claim is unreadable", "subject", stored.Subject, "err", err)
+		b.logger.WarnContext(ctx, "cannot read the cluster name claim", "subject", stored.Subject, "err", err)
 		return stored, events.Claim{}, nil
 	}
 	return stored, claim, nil
 }
 
-// contest returns nil if, given the current claim, the name is free to take or already belongs to the cluster.
-func (b *Bus) contest(found events.Claim, uid, replaces string) error {
+// contest returns nil if, given the current claim, the name is free to take or already belongs to the cluster. A claim of another cluster on a NATS
+// on which there is no other ends nobody: it is on a volume that came from there, or somebody has the key of the watcher's NATS user.
+func (b *Bus) contest(ctx context.Context, found events.Claim, uid, replaces string) error {
 	if found.UID == "" || found.UID == uid || found.UID == replaces {
+		return nil
+	}
+	changes, err := b.changes.Info(ctx) // It may have become a leaf node of a hub since.
+	if err != nil {
+		return fmt.Errorf("reading stream %s: %w", events.StreamChanges, err)
+	}
+	if changes.Config.Metadata[soleKey] != "" {
+		b.logger.ErrorContext(ctx, "the name of this cluster is claimed for another one on its own nats, it is taken back: unless the volume came "+
+			"from that cluster, replace the keys of the nats users", "cluster", b.cluster, "uid", found.UID, "claimed", found.Time)
 		return nil
 	}
 	return fmt.Errorf("%w: %q belongs to the cluster with UID %s, which claimed it last at %s, this cluster has UID %s; "+

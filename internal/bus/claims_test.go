@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func mustClaim(t *testing.T, b *Bus, uid, replaces string) {
 	t.Helper()
-	must(t, tryClaim(t, b, uid, replaces))
+	testkit.Must(t, tryClaim(t, b, uid, replaces))
 }
 
 // tryClaim returns the error of a claim, and checkClaim that of a check.
@@ -59,13 +60,31 @@ func TestANameBelongsToTheClusterThatClaimedItFirst(t *testing.T) {
 	mustClaim(t, b, testUID, otherUID) // It takes it back within the window of duplicates.
 	mustClaim(t, b, otherUID, testUID) // And again.
 	stored, err := lastOn(t, b, events.ClaimSubject(testCluster))
-	must(t, err)
+	testkit.Must(t, err)
 	got, err := stored.Claim()
 	if err != nil || got.UID != otherUID || got.Replaces != testUID {
 		t.Errorf("the claim is %+v, %v", got, err)
 	}
 	if told := readHistory(t, b, HistoryQuery{Kind: events.KindCluster}); len(told) != 4 {
 		t.Errorf("the history has %q, want each of the four claims", told)
+	}
+}
+
+// The key of the watcher's NATS user is enough to claim the name for a cluster that does not exist. CHANGES keeps that claim for ever.
+func TestOnANATSOfItsOwnAClusterTakesItsNameBack(t *testing.T) {
+	s := sharedServer(t)
+	b := s.bus() // It sees also what is declared later.
+	testkit.Must(t, Declare(t.Context(), s.jetstream(), Sole(Declared(1))))
+	mustClaim(t, b, testUID, "")
+	mustClaim(t, b, otherUID, testUID)
+	if err := checkClaim(t, b, testUID, ""); err != nil {
+		t.Errorf("the actuator ends: %v", err)
+	}
+	mustClaim(t, b, testUID, "")
+	stored, err := lastOn(t, b, events.ClaimSubject(testCluster))
+	testkit.Must(t, err)
+	if got, err := stored.Claim(); err != nil || got.UID != testUID || got.Replaces != otherUID {
+		t.Errorf("the claim is %+v, %v, want that of this cluster, which says whom it has replaced", got, err)
 	}
 }
 
@@ -76,7 +95,7 @@ func TestAClaimIsMadeAgainWhenItIsAWeekOld(t *testing.T) {
 	told := func() int { return len(readHistory(t, b, HistoryQuery{Kind: events.KindCluster})) }
 	mustClaim(t, b, otherUID, "")
 	mustClaim(t, b, testUID, otherUID)
-	steps := []struct {
+	for _, step := range []struct {
 		name  string
 		after time.Duration
 		want  int
@@ -84,8 +103,7 @@ func TestAClaimIsMadeAgainWhenItIsAWeekOld(t *testing.T) {
 		{"within the week", claimInterval - 2*time.Minute, 2},
 		{"when the week is over", 2 * time.Minute, 3},
 		{"by a clock that is a month behind", -30 * 24 * time.Hour, 4},
-	}
-	for _, step := range steps {
+	} {
 		now = now.Add(step.after)
 		mustClaim(t, b, testUID, "")
 		if got := told(); got != step.want {
@@ -96,7 +114,7 @@ func TestAClaimIsMadeAgainWhenItIsAWeekOld(t *testing.T) {
 		}
 	}
 	stored, err := lastOn(t, b, events.ClaimSubject(testCluster))
-	must(t, err)
+	testkit.Must(t, err)
 	if got, err := stored.Claim(); err != nil || !got.Time.Equal(now) || got.Replaces != otherUID {
 		t.Errorf("the claim is %+v, %v, want one of now that still says whom it has replaced", got, err)
 	}
@@ -116,13 +134,11 @@ func TestTheLastTimeOfEachScopeIsKept(t *testing.T) {
 		published(t, func() error { return b.PublishWatched(t.Context(), one.scope, one.at) })
 	}
 	mustClaim(t, b, testUID, "")
-	if _, err := s.jetstream().Publish(t.Context(), events.ChangesRoot+testCluster+".cluster._."+events.WatchedPrefix+"0", []byte("rubbish")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errIn(s.jetstream().Publish(t.Context(), events.ChangesRoot+testCluster+".cluster._."+events.WatchedPrefix+"0", []byte("rubbish"))))
 	got, err := answer(t, func() ([]events.Watched, error) { return b.Watched(t.Context()) })
-	must(t, err)
+	testkit.Must(t, err)
 	want := []events.Watched{{Cluster: testCluster, Time: testTime, Scope: narrow}, {Cluster: testCluster, Time: testTime.Add(time.Hour), Scope: wide}}
-	wantEqual(t, "difference", want, got)
+	testkit.WantEqual(t, "difference", want, got)
 	if history := messages(t, s.jetstream(), events.StreamHistory); len(history) != 1 {
 		t.Errorf("HISTORY has %d messages, want the claim alone", len(history))
 	}

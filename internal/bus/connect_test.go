@@ -54,8 +54,8 @@ func TestConnectEndsWithItsContextAndGivesNothingAway(t *testing.T) {
 func TestConnectRefuses(t *testing.T) {
 	dir := t.TempDir()
 	nonsense := filepath.Join(dir, "nonsense")
-	must(t, os.WriteFile(nonsense, []byte("hunter2"), 0o600))
-	tests := []struct {
+	testkit.Must(t, os.WriteFile(nonsense, []byte("hunter2"), 0o600))
+	for _, tt := range []struct {
 		name string
 		opts ConnectOptions
 		want string
@@ -63,9 +63,8 @@ func TestConnectRefuses(t *testing.T) {
 		{"a cluster name that is not a label", ConnectOptions{Cluster: "a.b"}, `cluster "a.b", want`},
 		{"a URL that is none", ConnectOptions{Cluster: "c", URL: "nats://user:hunter2@a b"}, "nats-url: want URLs like"},
 		{"credentials that are none", ConnectOptions{Cluster: "c", CredsFile: nonsense}, "nats-creds " + nonsense + ": want"},
-		{"a certificate without its key", ConnectOptions{Cluster: "c", CertFile: nonsense}, "nats-cert, nats-key: one is empty"},
-	}
-	for _, tt := range tests {
+		{"a folder without certificates", ConnectOptions{Cluster: "c", CAFile: dir}, "open " + filepath.Join(dir, "ca.crt")},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Connect(t.Context(), tt.opts)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
@@ -79,7 +78,7 @@ func TestConnectUsesPrivateInboxes(t *testing.T) {
 	s := sharedServer(t)
 	for role, want := range map[string]string{"": "_INBOX.prod-eu.", "watcher": "_INBOX_watcher.prod-eu."} {
 		nc, err := Connect(t.Context(), ConnectOptions{URL: s.url(), Cluster: testCluster, Role: role})
-		must(t, err)
+		testkit.Must(t, err)
 		if inbox := nc.NewInbox(); !strings.HasPrefix(inbox, want) {
 			t.Errorf("role %q: got %s, want %s", role, inbox, want)
 		}

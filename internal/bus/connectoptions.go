@@ -3,13 +3,17 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 	"github.com/spf13/pflag"
 )
 
@@ -25,13 +29,11 @@ type ConnectOptions struct {
 	URL string // lists server URLs, separated by commas; empty means nats://127.0.0.1:4222
 	// CredsFile holds a user's JWT and seed, or a bare NKey seed. It is read at each attempt to connect. Empty means no credentials.
 	CredsFile string
-	// CAFile holds the CAs of the server, in PEM, and makes TLS mandatory. It is read at each attempt. Empty means those of the system.
-	CAFile string
-	// CertFile and KeyFile hold the client certificate and its key, in PEM. They are read at each attempt. Either both or neither are set.
-	CertFile, KeyFile string
-	Name              string // identifies the connection in the server's monitoring
-	Cluster           string // the configured name of the cluster
-	Inbox             string // the prefix of reply subjects, for a user that may subscribe to no other; empty means the prefix that follows from Role
+	// CAFile holds the CAs of the server, in PEM, and makes TLS mandatory. It may be a folder with these in ca.crt and a client certificate in
+	// tls.crt and tls.key. It is read at each attempt. Empty means the CAs of the system.
+	CAFile  string
+	Name    string // identifies the connection in the server's monitoring
+	Cluster string // the configured name of the cluster
 	// Role is "watcher" or "actuator". It makes the inbox _INBOX_<role>.<cluster>, private to one user. Empty means _INBOX.<cluster>.
 	Role   string
 	Logger *slog.Logger // logs the events of the connection; nil discards
@@ -41,11 +43,9 @@ type ConnectOptions struct {
 func (o *ConnectOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.URL, "nats-url", nats.DefaultURL, "`URLs` of the NATS servers, separated by commas")
 	flags.StringVar(&o.CredsFile, "nats-creds", "", "`file` with the NATS user's JWT credentials or bare NKey seed")
-	flags.StringVar(&o.Inbox, "nats-inbox", "",
-		"`prefix` of the subjects of replies, for a NATS user that may subscribe to no other; empty means _INBOX_<program>.<cluster>")
-	flags.StringVar(&o.CAFile, "nats-ca", "", "`file` with the CA certificates of the NATS servers (PEM); empty uses those of the system")
-	flags.StringVar(&o.CertFile, "nats-cert", "", "`file` with the client certificate for NATS (PEM); needs --nats-key")
-	flags.StringVar(&o.KeyFile, "nats-key", "", "`file` with the private key of --nats-cert (PEM)")
+	flags.StringVar(&o.CAFile, "nats-ca", "",
+		"`file` with the CA certificates of the NATS servers (PEM), or a folder with these in ca.crt and a client certificate in tls.crt and "+
+			"tls.key; empty uses the CAs of the system")
 }
 
 // options returns the options of the connection. The handlers log with ctx, and store the last error of a connection attempt in last.
@@ -79,14 +79,11 @@ func (o ConnectOptions) options(
 			logger.WarnContext(ctx, "nats reports an error", "subject", subject, "err", err)
 		}),
 	}
-	if o.CAFile != "" {
+	if folder, err := os.Stat(o.CAFile); err == nil && folder.IsDir() {
+		options = append(options, nats.RootCAs(filepath.Join(o.CAFile, "ca.crt")),
+			nats.ClientCert(filepath.Join(o.CAFile, "tls.crt"), filepath.Join(o.CAFile, "tls.key")))
+	} else if o.CAFile != "" {
 		options = append(options, nats.RootCAs(o.CAFile))
-	}
-	switch {
-	case (o.CertFile == "") != (o.KeyFile == ""):
-		return nil, errors.New("nats-cert, nats-key: one is empty, want both or neither")
-	case o.CertFile != "":
-		options = append(options, nats.ClientCert(o.CertFile, o.KeyFile))
 	}
 	if o.CredsFile != "" {
 		option, err := credentials(o.CredsFile, user)
@@ -100,9 +97,6 @@ func (o ConnectOptions) options(
 
 // inbox returns the prefix of reply subjects. The cluster is a separate token, so that permissions can allow _INBOX_watcher.*.>.
 func (o ConnectOptions) inbox() string {
-	if o.Inbox != "" {
-		return o.Inbox
-	}
 	if o.Role == "" {
 		return "_INBOX." + o.Cluster
 	}
@@ -132,4 +126,59 @@ func orDiscard(logger *slog.Logger) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return logger
+}
+
+// credentials returns the option for a credentials file or a file with a bare NKey seed. No error quotes the content.
+func credentials(path string, user *nkeyUser) (nats.Option, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("nats-creds: %w", err)
+	}
+	defer clear(content)
+	if strings.Contains(string(content), "BEGIN NATS USER JWT") {
+		return nats.UserCredentials(path), nil
+	}
+	user.path = path
+	pair, public, err := user.read()
+	if err != nil {
+		return nil, err
+	}
+	pair.Wipe()
+	return nats.Nkey(public, user.sign), nil
+}
+
+// nkeyUser authenticates with a bare NKey. The client library reads the public key only once, also if the seed was rotated.
+type nkeyUser struct {
+	path string
+	conn atomic.Pointer[nats.Conn] // set once nats.Connect has returned
+}
+
+// read reads the seed. The caller must wipe the key pair.
+func (u *nkeyUser) read() (pair nkeys.KeyPair, public string, err error) {
+	content, err := os.ReadFile(u.path)
+	if err != nil {
+		return nil, "", fmt.Errorf("nats-creds: %w", err)
+	}
+	defer clear(content)
+	if pair, err = nkeys.ParseDecoratedUserNKey(content); err == nil {
+		public, err = pair.PublicKey()
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("nats-creds %s: want a credentials file with a user's JWT, or a user's NKey seed", u.path)
+	}
+	return pair, public, nil
+}
+
+// sign signs the server's nonce. After a rotation the server rejects this attempt, and the next one uses the new public
+// key. The library holds the lock of the connection, so writing its options is safe. It does not for secretsOf.
+func (u *nkeyUser) sign(nonce []byte) ([]byte, error) {
+	pair, public, err := u.read()
+	if err != nil {
+		return nil, err
+	}
+	defer pair.Wipe()
+	if nc := u.conn.Load(); nc != nil && string(nonce) != secretText {
+		nc.Opts.Nkey = public
+	}
+	return pair.Sign(nonce)
 }

@@ -17,7 +17,7 @@ func (s *ownServer) withTLS(ca *testkit.CA) (dir string) {
 	ca.Issue(s.t, dir, time.Now().Add(time.Hour))
 	s.config = filepath.Join(dir, "nats.conf")
 	block := `tls: { cert_file: "` + filepath.Join(dir, "tls.crt") + `", key_file: "` + filepath.Join(dir, "tls.key") + `" }`
-	must(s.t, os.WriteFile(s.config, []byte(block), 0o600))
+	testkit.Must(s.t, os.WriteFile(s.config, []byte(block), 0o600))
 	return dir
 }
 
@@ -27,7 +27,7 @@ func copyFile(t *testing.T, to, from string) {
 	if err == nil {
 		err = os.WriteFile(to, content, 0o600)
 	}
-	must(t, err)
+	testkit.Must(t, err)
 }
 
 // A program's mount of the CAs may be updated after the server's.
@@ -38,13 +38,13 @@ func TestAConnectionTakesTheCAsOfARenewedFile(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.crt")
 	copyFile(t, ca, filepath.Join(dir, "ca.crt"))
 	connection, err := Connect(t.Context(), ConnectOptions{URL: s.ClientURL(), Cluster: testCluster, CAFile: ca}, impatient()...)
-	must(t, err)
+	testkit.Must(t, err)
 	defer connection.Close()
 	testkit.NewCA(t).Issue(t, dir, time.Now().Add(time.Hour))
 	if err := connection.FlushTimeout(testkit.Patience); err != nil {
 		t.Errorf("the connection did not outlive the certificate: %v", err)
 	}
-	must(t, connection.ForceReconnect())
+	testkit.Must(t, connection.ForceReconnect())
 	testkit.Eventually(t, "the readiness says why the server is refused", func() bool {
 		err := Connected(connection)
 		return err != nil && strings.Contains(err.Error(), "unknown authority")

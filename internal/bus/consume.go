@@ -18,7 +18,9 @@ import (
 
 // ConsumeOptions configures Bus.Consume and Bus.ConsumeOutcomes.
 type ConsumeOptions struct {
-	Durable string // the name of the consumer on the server, which keeps its position across restarts; required
+	// Durable is the name of the consumer, which keeps its position across restarts. Its name on the server has a further part: see
+	// secrets.consumerName. Required.
+	Durable string
 	// FilterSubjects restricts what is consumed. If empty, Consume reads the changes of the bus's cluster, and ConsumeOutcomes reads its outcomes.
 	FilterSubjects []string
 	MaxAckPending  int // limits the events in flight; zero means 1024
@@ -26,8 +28,7 @@ type ConsumeOptions struct {
 	// sends a heartbeat for each event in flight three times per AckWait. Zero means 30 seconds.
 	AckWait time.Duration
 	// FromNow makes a consumer that does not exist yet start with the next event, as ConsumeOutcomes always does, and not with the state.
-	FromNow     bool
-	ForgetAfter time.Duration // how long the server keeps the consumer without a reader; zero means forever
+	FromNow bool
 	// Backoff returns the delay before the redelivery of an event whose handling failed, given the number of deliveries so far.
 	// Nil means 1 second, doubled up to 1 minute, with a fifth of jitter.
 	Backoff func(deliveries int) time.Duration
@@ -62,8 +63,9 @@ func redeliveryDelay(deliveries int) time.Duration {
 // The handler should return quickly and call Delivery.Done later, from any goroutine. A redelivered event is out of order.
 //
 // Consume creates the durable consumer if there is none, and updates it if it differs from the options. It returns an error
-// if the server rejects the update. Everything else is logged and retried with backoff: a restart of NATS, or a consumer
-// that was deleted, which is created again and starts from the state of the stream.
+// if the server rejects the update, or allows less in flight. Everything else is logged and retried with backoff: a restart of NATS, or a consumer
+// that was deleted, which is created again and starts from the state of the stream. The server deletes it after 30 days without a reader, as when the
+// key of the program's NATS user has been replaced.
 func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx context.Context, d *Delivery)) error {
 	if len(opts.FilterSubjects) == 0 {
 		opts.FilterSubjects = events.SourceFilters(b.cluster)
@@ -77,12 +79,12 @@ func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx
 
 // ConsumeOutcomes is Consume for the outcomes of the cluster. It reads StreamHistory, so it delivers superseded outcomes too.
 //
-// A new consumer starts with the next outcome, not with past ones. The server deletes it after 30 days without a reader.
+// A new consumer starts with the next outcome, not with past ones.
 func (b *Bus) ConsumeOutcomes(ctx context.Context, opts ConsumeOptions, handler func(ctx context.Context, d *Delivery)) error {
 	if len(opts.FilterSubjects) == 0 {
 		opts.FilterSubjects = []string{events.HistorySubject(events.OutcomeFilter(b.cluster))}
 	}
-	opts.FromNow, opts.ForgetAfter, opts.WithoutDeadLetters = true, retention, true
+	opts.FromNow, opts.WithoutDeadLetters = true, true
 	c, err := b.newConsumption(b.history, opts)
 	if err != nil {
 		return err
@@ -91,15 +93,16 @@ func (b *Bus) ConsumeOutcomes(ctx context.Context, opts ConsumeOptions, handler 
 	return c.run(ctx, handler)
 }
 
-func (o ConsumeOptions) consumerConfig() jetstream.ConsumerConfig {
+// consumerConfig returns what the consumer has to be, with the given name on the server.
+func (o ConsumeOptions) consumerConfig(name string) jetstream.ConsumerConfig {
 	deliver := jetstream.DeliverAllPolicy
 	if o.FromNow {
 		deliver = jetstream.DeliverNewPolicy
 	}
 	config := jetstream.ConsumerConfig{
-		Durable: o.Durable, FilterSubjects: o.FilterSubjects,
+		Durable: name, FilterSubjects: o.FilterSubjects,
 		DeliverPolicy: deliver, AckPolicy: jetstream.AckExplicitPolicy,
-		MaxDeliver: -1, MaxAckPending: o.MaxAckPending, AckWait: o.AckWait, InactiveThreshold: o.ForgetAfter,
+		MaxDeliver: -1, MaxAckPending: o.MaxAckPending, AckWait: o.AckWait, InactiveThreshold: retention,
 	}
 	if len(o.FilterSubjects) == 1 {
 		// A single filter is part of the request's subject, so that NATS permissions can restrict it.
@@ -108,19 +111,25 @@ func (o ConsumeOptions) consumerConfig() jetstream.ConsumerConfig {
 	return config
 }
 
-// ensureConsumer creates or updates the durable consumer. The error wraps errConsumer if the server rejects the update.
-func ensureConsumer(ctx context.Context, stream jetstream.Stream, want jetstream.ConsumerConfig, logger *slog.Logger) (jetstream.Consumer, error) {
+// ensureConsumer creates or updates the durable consumer. The error wraps errConsumer if the server rejects the update, or allows less in flight. It
+// and the log have the name of the options.
+func ensureConsumer(
+	ctx context.Context, stream jetstream.Stream, durable string, want jetstream.ConsumerConfig, logger *slog.Logger,
+) (jetstream.Consumer, error) {
 	name := stream.CachedInfo().Config.Name
 	consumer, err := stream.Consumer(ctx, want.Durable)
 	switch {
 	case errors.Is(err, jetstream.ErrConsumerNotFound):
 		consumer, err = stream.CreateConsumer(ctx, want)
+		if hasCode(err, errCodeMaxAckPending) {
+			return nil, fmt.Errorf("%w: %s of %s: max_ack_pending has to be %d: %w", errConsumer, durable, name, want.MaxAckPending, err)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("creating consumer %s of %s: %w", want.Durable, name, err)
+			return nil, fmt.Errorf("creating consumer %s of %s: %w", durable, name, withConsumers(ctx, stream, err))
 		}
 		return consumer, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading consumer %s of %s: %w", want.Durable, name, err)
+		return nil, fmt.Errorf("reading consumer %s of %s: %w", durable, name, err)
 	}
 	wrong := consumerDifferences(consumer.CachedInfo().Config, want, time.Now())
 	if len(wrong) == 0 {
@@ -129,11 +138,11 @@ func ensureConsumer(ctx context.Context, stream jetstream.Stream, want jetstream
 	field, found, required := wrong[0].field, wrong[0].found, wrong[0].required
 	consumer, err = stream.UpdateConsumer(ctx, want)
 	if err == nil {
-		logger.WarnContext(ctx, "corrected a consumer that differed from its declaration", "durable", want.Durable, "stream", name, "field", field,
+		logger.WarnContext(ctx, "corrected a consumer that differed from its declaration", "durable", durable, "stream", name, "field", field,
 			"found", found, "required", required)
 		return consumer, nil
 	}
-	err = fmt.Errorf("%s of %s: %s is %s, want %s: %w", want.Durable, name, field, found, required, err)
+	err = fmt.Errorf("%s of %s: %s is %s, want %s: %w", durable, name, field, found, required, err)
 	if _, rejected := errors.AsType[*jetstream.APIError](err); rejected {
 		return nil, fmt.Errorf("%w: %w", errConsumer, err)
 	}

@@ -122,7 +122,7 @@ func TestConsumeHandsOverChangesInOrder(t *testing.T) {
 		}
 		d.Done(t.Context(), nil)
 	}
-	wantEqual(t, "difference", want, got)
+	testkit.WantEqual(t, "difference", want, got)
 	drained(t, b)
 	c.stop()
 	if len(c.deliveries) != 0 {
@@ -134,7 +134,7 @@ func TestConsumeHandsOverChangesInOrder(t *testing.T) {
 func TestConsumeRejects(t *testing.T) {
 	valid := func(alter func(*nats.Msg)) *nats.Msg {
 		msg, err := ToMsg(mustEvent(t, version("db", "1").Event), "keyturn.v1.prod-eu.secret.shop.db")
-		must(t, err)
+		testkit.Must(t, err)
 		alter(msg)
 		return msg
 	}
@@ -151,7 +151,7 @@ func TestConsumeRejects(t *testing.T) {
 			c := version("db", "1")
 			c.Cluster = "prod-us"
 			other, err := ToMsg(mustEvent(t, c.Event), m.Subject)
-			must(t, err)
+			testkit.Must(t, err)
 			*m = *other
 		}), events.ReasonSubjectMismatch},
 		{"a later specversion", valid(func(m *nats.Msg) { m.Header["ce-specversion"] = []string{"2.0"} }), events.ReasonUnknownVersion},
@@ -172,7 +172,7 @@ func TestConsumeRejects(t *testing.T) {
 			}
 			tt.msg.Header = maps.Clone(tt.msg.Header)
 			ack, err := js.PublishMsg(t.Context(), tt.msg)
-			must(t, err)
+			testkit.Must(t, err)
 			if reason := testkit.Receive(t, "the reason of the refusal", reasons); reason != tt.reason {
 				t.Errorf("the reason is %s, want %s", reason, tt.reason)
 			}

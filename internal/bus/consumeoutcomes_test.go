@@ -63,7 +63,7 @@ func TestConsumeOutcomesBeginsWithTheNextOneAndMissesNoneThatIsSuperseded(t *tes
 		}
 		d.Done(t.Context(), nil)
 	}
-	wantEqual(t, "outcomes", want, got)
+	testkit.WantEqual(t, "outcomes", want, got)
 }
 
 func TestConsumeOutcomesPassesOverWhatIsNoOutcomeAndBuriesNothing(t *testing.T) {
@@ -72,9 +72,7 @@ func TestConsumeOutcomesPassesOverWhatIsNoOutcomeAndBuriesNothing(t *testing.T) 
 	reasons := make(chan string, 100)
 	c := consumeOutcomes(t, b, ConsumeOptions{Durable: "notify", OnReject: func(_ context.Context, reason string) { reasons <- reason }})
 	bad := &nats.Msg{Subject: events.HistorySubject(events.OutcomeSubject(testCluster, outcome().Workload)), Data: []byte("hunter2")}
-	if _, err := s.jetstream().PublishMsg(t.Context(), bad); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errIn(s.jetstream().PublishMsg(t.Context(), bad)))
 	mustTell(t, b, outcomeOf(events.VerbFailed, "r1"))
 	d := c.next()
 	if d.Outcome.Revision != "r1" {
@@ -89,7 +87,7 @@ func TestConsumeOutcomesPassesOverWhatIsNoOutcomeAndBuriesNothing(t *testing.T) 
 		return err == nil && consumer.CachedInfo().NumAckPending == 0 && consumer.CachedInfo().NumPending == 0
 	})
 	letters, err := deadLetters(t, b, 1)
-	must(t, err)
+	testkit.Must(t, err)
 	if len(letters) != 0 {
 		t.Errorf("got %+v, want no dead letter: the stream keeps the message", letters)
 	}
@@ -99,7 +97,7 @@ func TestConsumeOutcomesLeavesNothingBehindForEver(t *testing.T) {
 	b := sharedServer(t).bus()
 	consumeOutcomes(t, b, ConsumeOptions{Durable: "notify"})
 	consumer, err := b.history.Consumer(t.Context(), "notify")
-	must(t, err)
+	testkit.Must(t, err)
 	config := consumer.CachedInfo().Config
 	if config.InactiveThreshold != retention || config.DeliverPolicy != jetstream.DeliverNewPolicy || config.AckPolicy != jetstream.AckExplicitPolicy {
 		t.Errorf("got %+v", config)

@@ -21,7 +21,7 @@ func TestConsumeSurvivesTheDeletionOfItsConsumer(t *testing.T) {
 	c := consume(t, b, ConsumeOptions{})
 	c.next().Done(t.Context(), nil)
 	drained(t, b)
-	must(t, s.jetstream().DeleteConsumer(t.Context(), events.StreamChanges, "actuator"))
+	testkit.Must(t, s.jetstream().DeleteConsumer(t.Context(), events.StreamChanges, "actuator"))
 	// The new consumer starts from the state of the stream.
 	if d := c.next(); d.Seq != first {
 		t.Errorf("got %d, want %d", d.Seq, first)
@@ -58,12 +58,10 @@ func TestAConsumerThatIsChangedWhileItIsReadIsRepaired(t *testing.T) {
 	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			consumer, err := js.Consumer(t.Context(), events.StreamChanges, "actuator")
-			must(t, err)
+			testkit.Must(t, err)
 			config := consumer.CachedInfo().Config
 			test.change(&config)
-			if _, err := js.UpdateConsumer(t.Context(), events.StreamChanges, config); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, errIn(js.UpdateConsumer(t.Context(), events.StreamChanges, config)))
 			name, number, last, at := fmt.Sprintf("web%d", i), 0, uint64(0), time.Time{}
 			testkit.Eventually(t, "a change is delivered", func() bool {
 				// A server may pass over what comes while the filter leaves it out.
@@ -83,16 +81,22 @@ func TestAConsumerThatIsChangedWhileItIsReadIsRepaired(t *testing.T) {
 	}
 }
 
-func TestConsumeRefusesAConsumerThatCannotBeChanged(t *testing.T) {
+func TestConsumeRefusesAConsumerThatCannotBeAsItHasToBe(t *testing.T) {
 	s := sharedServer(t)
 	b := s.bus()
 	config := jetstream.ConsumerConfig{Durable: "actuator", AckPolicy: jetstream.AckNonePolicy}
-	if _, err := s.jetstream().CreateConsumer(t.Context(), events.StreamChanges, config); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errIn(s.jetstream().CreateConsumer(t.Context(), events.StreamChanges, config)))
 	err := b.Consume(t.Context(), ConsumeOptions{Durable: "actuator"}, func(context.Context, *Delivery) {})
 	if !errors.Is(err, errConsumer) || !strings.Contains(err.Error(), "actuator of CHANGES: ack_policy is AckNone, want AckExplicit") {
 		t.Errorf("got %v", err)
+	}
+	stream := Declared(1)[1]
+	stream.ConsumerLimits.MaxAckPending = 100
+	testkit.Must(t, errIn(s.jetstream().UpdateStream(t.Context(), stream)))
+	err = b.ConsumeOutcomes(t.Context(), ConsumeOptions{Durable: "notify", MaxAckPending: 256}, func(context.Context, *Delivery) {})
+	const limit = "notify of HISTORY: max_ack_pending has to be 256: nats: API error: code=400 err_code=10121 description=consumer max ack pending exceeds system limit of 100"
+	if !errors.Is(err, errConsumer) || !strings.Contains(err.Error(), limit) {
+		t.Errorf("got %v, want both numbers", err)
 	}
 	if err := b.Consume(t.Context(), ConsumeOptions{}, nil); err == nil {
 		t.Error("a consumer without a name is taken")

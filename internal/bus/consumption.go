@@ -17,11 +17,9 @@ import (
 )
 
 const (
-	silences   = 3                // after so many missing signs of life in a row a consumer reconnects, to another server if there is one
-	pullExpiry = 10 * time.Second // after how long the server ends a request for messages; a consumer that hears nothing gives up much earlier
-	// findTimeout bounds an attempt to find the consumer or the stream. While their servers elect a leader, none of them answers.
-	findTimeout   = 2 * time.Second
-	guardInterval = time.Minute // how often the consumer is compared with what is required
+	silences      = 3                // after so many missing signs of life in a row a consumer reconnects, to another server if there is one
+	pullExpiry    = 10 * time.Second // after how long the server ends a request for messages; a consumer that hears nothing gives up much earlier
+	guardInterval = time.Minute      // how often the consumer is compared with what is required
 )
 
 // consumption is one call of Consume or ConsumeOutcomes.
@@ -29,14 +27,18 @@ type consumption struct {
 	bus        *Bus
 	stream     jetstream.Stream
 	opts       ConsumeOptions
-	ofOutcomes bool // set for a call of ConsumeOutcomes
+	name       string // of the consumer on the server
+	ofOutcomes bool   // set for a call of ConsumeOutcomes
 	heartbeat  *heartbeat
 	buries     atomic.Int64 // when a dead letter may be published, in nanoseconds since 1970: later, after one that failed
 }
 
 func (b *Bus) newConsumption(stream jetstream.Stream, opts ConsumeOptions) (*consumption, error) {
 	opts, err := opts.withDefaults()
-	return &consumption{bus: b, stream: stream, opts: opts, heartbeat: &heartbeat{inFlight: make(map[jetstream.Msg]struct{})}}, err
+	return &consumption{
+		bus: b, stream: stream, opts: opts, name: b.secrets.consumerName(opts.Durable),
+		heartbeat: &heartbeat{inFlight: make(map[jetstream.Msg]struct{})},
+	}, err
 }
 
 // newConsumerBackoff returns the delays between the attempts of a consumer: half a second, doubled up to 4 seconds. A program has few
@@ -88,7 +90,7 @@ func (c *consumption) afterSilence(ctx context.Context, before int, lasted time.
 	}
 	c.bus.logger.WarnContext(ctx, "nats is silent, reconnecting", "durable", c.opts.Durable, "server", connection.ConnectedServerName())
 	if err := connection.ForceReconnect(); err != nil {
-		c.bus.logger.WarnContext(ctx, "nats cannot be reconnected", "err", err)
+		c.bus.logger.WarnContext(ctx, "cannot reconnect to nats", "err", err)
 	}
 	return 0
 }
@@ -96,17 +98,16 @@ func (c *consumption) afterSilence(ctx context.Context, before int, lasted time.
 func (c *consumption) find(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
-	return ensureConsumer(ctx, c.stream, c.opts.consumerConfig(), c.bus.logger)
+	return ensureConsumer(ctx, c.stream, c.opts.Durable, c.opts.consumerConfig(c.name), c.bus.logger)
 }
 
 // guard compares the consumer with what is required: one that is paused or sends only headers looks as if it had no events.
 func (c *consumption) guard(ctx context.Context) {
-	_ = wait.PollUntilContextCancel(ctx, c.bus.guardInterval, false, func(ctx context.Context) (bool, error) {
+	for kube.Sleep(ctx, c.bus.guardInterval) {
 		if _, err := c.find(ctx); err != nil && ctx.Err() == nil && !IsSilence(err) {
 			c.bus.logger.WarnContext(ctx, "consumer cannot be compared with what is required", "durable", c.opts.Durable, "err", err)
 		}
-		return false, nil
-	})
+	}
 }
 
 // fetch consumes until something fails. It reports whether it got as far as receiving from the consumer.

@@ -14,7 +14,7 @@ func TestOnlySilencesInARowReconnect(t *testing.T) {
 	b := sharedServer(t).bus()
 	reconnected := b.js.Conn().StatusChanged(nats.RECONNECTING)
 	changes, err := b.newConsumption(b.changes, ConsumeOptions{Durable: "actuator"})
-	must(t, err)
+	testkit.Must(t, err)
 	silent := 0
 	for range 2 * silences {
 		silent = changes.afterSilence(t.Context(), silent, time.Hour, jetstream.ErrNoHeartbeat)

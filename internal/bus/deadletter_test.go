@@ -19,10 +19,10 @@ func TestADeadLetterHasTheMessageWithoutTheHeadersOfAServer(t *testing.T) {
 	letter.Header = map[string][]string{"ce-id": {"1"}, "Nats-TTL": {"1h"}, "nats-msg-id": {"1"}}
 	letter.Error += "\n" + strings.Repeat("x", events.MaxErrorText)
 	want.Error = events.Shorten(letter.Error, events.MaxErrorText)
-	wantEqual(t, "what is read", want, events.ParseDeadLetter(letter.Headers(), nil))
+	testkit.WantEqual(t, "what is read", want, events.ParseDeadLetter(letter.Headers(), nil))
 	letter.Header["ce-name"] = []string{strings.Repeat("x", events.MaxHeaderSize)}
 	want.Header = map[string][]string{}
-	wantEqual(t, "of a header that is too large", want, events.ParseDeadLetter(letter.Headers(), nil))
+	testkit.WantEqual(t, "of a header that is too large", want, events.ParseDeadLetter(letter.Headers(), nil))
 }
 
 // deadLetters returns the last dead letters of the cluster.
@@ -44,9 +44,7 @@ func TestAnEventThatCannotBeReadIsDeadLetteredOnce(t *testing.T) {
 	}
 	garble := func() {
 		t.Helper()
-		if _, err := s.jetstream().Publish(t.Context(), at.Subject(), []byte("no event")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, errIn(s.jetstream().Publish(t.Context(), at.Subject(), []byte("no event"))))
 	}
 	reject(b, "") // There is none.
 	mustPublish(t, b, db, 0)
@@ -69,12 +67,12 @@ func TestAfterADeadLetterThatFailedNoneIsPublishedForAWhile(t *testing.T) {
 	b, now := s.bus(), testTime
 	b.now = func() time.Time { return now }
 	c, err := b.newConsumption(b.changes, ConsumeOptions{Durable: "actuator"})
-	must(t, err)
+	testkit.Must(t, err)
 	d := &Delivery{consumption: c, subject: "keyturn.v1.prod-eu.secret.shop.db", Seq: 1, StoredAt: testTime}
 	bury := func() bool {
 		return d.isBuried(t.Context(), &events.RejectError{Reason: events.ReasonMalformed, Err: errors.New("no event")})
 	}
-	must(t, s.jetstream().DeleteStream(t.Context(), events.StreamDeadLetters))
+	testkit.Must(t, s.jetstream().DeleteStream(t.Context(), events.StreamDeadLetters))
 	if bury() {
 		t.Error("it is published without a stream")
 	}
@@ -83,4 +81,26 @@ func TestAfterADeadLetterThatFailedNoneIsPublishedForAWhile(t *testing.T) {
 		t.Error("it is published at once")
 	}
 	testkit.Eventually(t, "it is published", func() bool { now = now.Add(deadLetterPause); return bury() })
+}
+
+// Who may publish on one subject can make as many dead letters of it as they like.
+func TestTheDeadLettersOfOneObjectDoNotPushOutThoseOfOthers(t *testing.T) {
+	s := sharedServer(t)
+	js := s.jetstream()
+	publish := func(object string) {
+		t.Helper()
+		published(t, func() error {
+			_, err := js.Publish(t.Context(), events.DeadLetterRoot+testCluster+".secret.shop."+object, []byte("refused"))
+			return err
+		})
+	}
+	publish("quiet")
+	for range deadLettersPerSubject + 50 {
+		publish("noisy")
+	}
+	stream, err := js.Stream(t.Context(), events.StreamDeadLetters)
+	testkit.Must(t, err)
+	if got := stream.CachedInfo().State; got.FirstSeq != 1 || got.Msgs != deadLettersPerSubject+1 {
+		t.Errorf("it has %d letters from %d on, want the first one and %d others", got.Msgs, got.FirstSeq, deadLettersPerSubject)
+	}
 }

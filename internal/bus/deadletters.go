@@ -3,9 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
-	"fmt"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -25,21 +23,6 @@ func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]events.DeadLetter, 
 		return nil
 	})
 	return letters, err
-}
-
-// deadLetter publishes a copy of a rejected event on StreamDeadLetters. Repeated calls for the same event store one copy.
-func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *events.RejectError) error {
-	letter := events.DeadLetter{Subject: d.subject, Reason: reject.Reason, Error: reject.Err.Error(), Seq: d.Seq, Time: b.now(), Header: d.header}
-	msg := &nats.Msg{Subject: events.DeadLetterSubject(b.cluster, d.subject), Header: letter.Headers()}
-	if len(d.data) <= events.MaxEventSize {
-		msg.Data = d.data
-	}
-	id := fmt.Sprintf("%s/%d/%d", b.cluster, d.Seq, d.StoredAt.UnixNano())
-	_, err := b.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithExpectStream(events.StreamDeadLetters))
-	if err != nil {
-		return fmt.Errorf("publishing on %s: %w", msg.Subject, err)
-	}
-	return nil
 }
 
 // RejectLast dead-letters the last event at an address, unless it can be read or has been, and returns the reason, or "" if it did not.

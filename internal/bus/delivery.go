@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // deadLetterTimeout bounds the publication of a dead letter, and deadLetterPause follows one that failed: all other events wait for each.
@@ -130,6 +132,21 @@ func (d *Delivery) isBuried(ctx context.Context, reject *events.RejectError) boo
 	return err == nil
 }
 
+// deadLetter publishes a copy of a rejected event on StreamDeadLetters. Repeated calls for the same event store one copy.
+func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *events.RejectError) error {
+	letter := events.DeadLetter{Subject: d.subject, Reason: reject.Reason, Error: reject.Err.Error(), Seq: d.Seq, Time: b.now(), Header: d.header}
+	msg := &nats.Msg{Subject: events.DeadLetterSubject(b.cluster, d.subject), Header: letter.Headers()}
+	if len(d.data) <= events.MaxEventSize {
+		msg.Data = d.data
+	}
+	id := fmt.Sprintf("%s/%d/%d", b.cluster, d.Seq, d.StoredAt.UnixNano())
+	_, err := b.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithExpectStream(events.StreamDeadLetters))
+	if err != nil {
+		return fmt.Errorf("publishing on %s: %w", msg.Subject, err)
+	}
+	return nil
+}
+
 func (d *Delivery) attrs(more ...any) []any {
 	return append([]any{"subject", d.subject, "seq", d.Seq, "deliveries", d.Deliveries}, more...)
 }
@@ -154,15 +171,8 @@ func (h *heartbeat) remove(msg jetstream.Msg) {
 }
 
 func (h *heartbeat) run(ctx context.Context, interval time.Duration) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			h.beat()
-		}
+	for kube.Sleep(ctx, interval) {
+		h.beat()
 	}
 }
 

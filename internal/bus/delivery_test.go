@@ -14,7 +14,7 @@ import (
 )
 
 func TestDone(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		err  error
 		// again means that the event is redelivered.
@@ -27,8 +27,7 @@ func TestDone(t *testing.T) {
 		{name: "an unknown error is delivered again", err: errors.New("no route to host"), again: true},
 		{name: "what is left to a later delivery is not answered", err: ErrRedelivered, again: true, wait: time.Second},
 		{name: "what is refused is a dead letter", err: fmt.Errorf("resolving: %w", &events.RejectError{Reason: "not-wanted", Err: errors.New("line 1\nline 2 ü")}), letter: "not-wanted"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := sharedServer(t).bus()
 			seq := mustPublish(t, b, version("db", "1"), 0)
@@ -58,7 +57,7 @@ func TestDone(t *testing.T) {
 				t.Errorf("%d more deliveries", len(c.deliveries))
 			}
 			letters, err := deadLetters(t, b, 10)
-			must(t, err)
+			testkit.Must(t, err)
 			if tt.letter == "" {
 				if len(letters) != 0 {
 					t.Errorf("got %+v", letters)
@@ -125,11 +124,11 @@ func TestADeliveryThatIsInFlightHasHeartbeatsUntilItIsDone(t *testing.T) {
 	mustPublish(t, b, version("db", "1"), 0)
 	d := consume(t, b, ConsumeOptions{AckWait: 3 * time.Second}).next()
 	acks, err := s.connect().SubscribeSync(d.msg.Reply())
-	must(t, err)
+	testkit.Must(t, err)
 	next := func() string {
 		t.Helper()
 		ack, err := acks.NextMsg(testkit.Patience)
-		must(t, err)
+		testkit.Must(t, err)
 		return string(ack.Data)
 	}
 	for range 2 {

@@ -13,6 +13,14 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
+// Taker gets what a Follower reads. An event may come more than once, and an earlier event of a source after a later one, as LastChanges.Put expects.
+type Taker interface {
+	// Put is called for each event, from several goroutines. An event that could not be read has no verb.
+	Put(at events.Address, c *events.LastChange)
+	// Complete is called when everything has been put that the stream had when a reading of it began, up to the sequence last.
+	Complete(last uint64)
+}
+
 const (
 	// consumerHeartbeat is how often the server of a consumer says that there is nothing new. After two that are missing the consumer is lost.
 	consumerHeartbeat = 15 * time.Second
@@ -70,10 +78,11 @@ func (e *epoch) follow(ctx context.Context, filter string) {
 func (e *epoch) consumer(ctx context.Context, filter string) (jetstream.Consumer, error) {
 	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return e.bus.changes.CreateConsumer(bounded, jetstream.ConsumerConfig{
+	consumer, err := e.bus.changes.CreateConsumer(bounded, jetstream.ConsumerConfig{
 		FilterSubject: filter, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, AckPolicy: jetstream.AckNonePolicy,
 		MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
 	})
+	return consumer, withConsumers(ctx, e.bus.changes, err)
 }
 
 // consume reads with one consumer. The error wraps errUnasked if another one must begin again.

@@ -14,6 +14,9 @@ var (
 	// ErrConflict is wrapped by the error of Bus.PublishChange if the last event on the subject is not the expected one:
 	// another watcher of the cluster was faster. Read the subject with Bus.Last and compare again.
 	ErrConflict = errors.New("another event was published on this subject")
+	// ErrTooLarge is wrapped by the error of Bus.PublishChange if the server or the stream takes no message of this size, which Open has checked:
+	// its limit was lowered. It may be raised again.
+	ErrTooLarge = errors.New("the event is too large for nats")
 	// ErrClaimed is wrapped by the errors of Bus.Claim and Bus.CheckClaim if another cluster has the name.
 	ErrClaimed = errors.New("cluster name is already claimed")
 	// ErrRedelivered finishes a delivery whose event has been delivered again since. The later delivery answers for both.
@@ -44,8 +47,12 @@ const (
 	errCodeNoClusterLeader       jetstream.ErrorCode = 10008 // JSClusterNotAvailErr
 	errCodeAccountResources      jetstream.ErrorCode = 10002 // the account has reached its limit
 	errCodeInsufficientResources jetstream.ErrorCode = 10023 // the server has reached its limit
+	errCodeMaxStreams            jetstream.ErrorCode = 10027 // the account has as many streams as it may have
 	errCodeStorageResources      jetstream.ErrorCode = 10047 // what the stream reserves does not fit
 	errCodeStoreFailed           jetstream.ErrorCode = 10077 // the stream has reached its limit
+	errCodeMaxBytesRequired      jetstream.ErrorCode = 10113 // the account takes no stream without a size
+	errCodeMaxAckPending         jetstream.ErrorCode = 10121 // the server, the account or the stream allows a consumer less in flight
+	errCodeMaxStreamBytes        jetstream.ErrorCode = 10122 // the account takes no stream of this size
 	errCodeDuplicateInProcess    jetstream.ErrorCode = 10158 // it is storing a message with the same id
 )
 

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const (
@@ -111,25 +111,12 @@ func projection() events.Projection {
 func mustEvent(t testing.TB, make func() (event.Event, error)) event.Event {
 	t.Helper()
 	e, err := make()
-	must(t, err)
+	testkit.Must(t, err)
 	return e
 }
 
-// must ends the test at an error.
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
-// wantEqual reports how two values differ, where what names them.
-func wantEqual(tb testing.TB, what string, want, got any, options ...cmp.Option) {
-	tb.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		tb.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
+// errIn returns the error of what has another result, too.
+func errIn[T any](_ T, err error) error { return err }
 
 func wantReason(t *testing.T, err error, reason string) {
 	t.Helper()

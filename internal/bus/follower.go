@@ -21,14 +21,6 @@ const (
 	replicaLag = 2 * time.Second
 )
 
-// Taker gets what a Follower reads. An event may come more than once, and an earlier event of a source after a later one, as LastChanges.Put expects.
-type Taker interface {
-	// Put is called for each event, from several goroutines. An event that could not be read has no verb.
-	Put(at events.Address, c *events.LastChange)
-	// Complete is called when everything has been put that the stream had when a reading of it began, up to the sequence last.
-	Complete(last uint64)
-}
-
 // Follower reads the last event of every source, and then each new one. It has no position that could be ahead of the stream: it reads everything
 // again after whatever may have cost it an event (the connection or a consumer was lost, the stream was restored, created again or purged), and
 // once an hour. Each such reading is an epoch. The one before goes on until the new one is complete. No error ends a Follower.

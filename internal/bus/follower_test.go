@@ -60,7 +60,7 @@ func following(t *testing.T, story func(f *followed)) {
 func (f *followed) open(cluster string, nc *nats.Conn) *bus.Bus {
 	f.Helper()
 	b, err := bus.Open(f.Context(), nc, cluster, f.log.Logger())
-	must(f, err)
+	testkit.Must(f, err)
 	return b
 }
 
@@ -157,7 +157,7 @@ func (f *followed) publish(changes ...events.Change) {
 func (f *followed) changes() jetstream.Stream {
 	f.Helper()
 	stream, err := f.js.Stream(f.Context(), events.StreamChanges)
-	must(f, err)
+	testkit.Must(f, err)
 	return stream
 }
 
@@ -211,15 +211,15 @@ func TestAFollowerKeepsWhatARestoredStreamLacks(t *testing.T) {
 		backup := f.TempDir()
 		f.publish(changeOf("db", "1"))
 		f.restart(func() {
-			must(f, os.CopyFS(backup, os.DirFS(f.nats.Dir())))
+			testkit.Must(f, os.CopyFS(backup, os.DirFS(f.nats.Dir())))
 		})
 		f.publish(changeOf("db", "2"), changeOf("web", "3"))
 		defer f.start()()
 		f.pass(time.Second)
 		f.want(true, "db@2", "web@3")
 		f.restart(func() {
-			must(f, os.RemoveAll(f.nats.Dir()))
-			must(f, os.CopyFS(f.nats.Dir(), os.DirFS(backup)))
+			testkit.Must(f, os.RemoveAll(f.nats.Dir()))
+			testkit.Must(f, os.CopyFS(f.nats.Dir(), os.DirFS(backup)))
 		})
 		f.pass(time.Minute)
 		f.want(true)
@@ -273,9 +273,9 @@ func TestAFollowerReadsTheStreamAgainWhenAConsumerIsLost(t *testing.T) {
 		f.want(true, "db@1")
 		names := f.changes().ConsumerNames(f.Context())
 		for name := range names.Name() {
-			must(f, f.changes().DeleteConsumer(f.Context(), name))
+			testkit.Must(f, f.changes().DeleteConsumer(f.Context(), name))
 		}
-		must(f, names.Err())
+		testkit.Must(f, names.Err())
 		f.publish(changeOf("db", "2"))
 		f.pass(5 * time.Second)
 		f.want(true, "db@2")
@@ -304,12 +304,4 @@ func TestAFollowerSaysThatAnEventCannotBeRead(t *testing.T) {
 			f.Error("the event that cannot be read still counts")
 		}
 	})
-}
-
-// must ends the test at an error.
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
 }

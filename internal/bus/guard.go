@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -11,9 +12,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // StreamGuard compares the streams periodically with what is required. Create one with NewStreamGuard.
@@ -32,7 +33,7 @@ const sayAgain = time.Hour
 
 // remedy is what to do about a field that a server cannot revert. No user of the embedded NATS may delete a stream.
 const remedy = "while the watcher runs, scale the actuator to 0, delete the claims of its volumes and scale it up again: " +
-	"see A stream cannot be repaired in docs/operations.md"
+	"see A stream cannot be repaired in docs/operate/operations.md"
 
 // NewStreamGuard returns a StreamGuard for the streams of a cluster. It restores those in declared in every field. If declared is empty, it only
 // warns about streams of an operator, which the programs may not change. A nil logger discards.
@@ -42,10 +43,9 @@ func NewStreamGuard(js jetstream.JetStream, cluster string, declared []jetstream
 
 // Run compares after each interval, until ctx is done.
 func (g *StreamGuard) Run(ctx context.Context, interval time.Duration) {
-	_ = wait.PollUntilContextCancel(ctx, interval, false, func(ctx context.Context) (bool, error) {
+	for kube.Sleep(ctx, interval) {
 		g.Compare(ctx)
-		return false, nil
-	})
+	}
 }
 
 // Compare compares all streams once, repairs what it can and logs what it finds. It must not be called while Run runs.
@@ -67,6 +67,13 @@ func (g *StreamGuard) Compare(ctx context.Context) {
 
 func (g *StreamGuard) keep(ctx context.Context, want jetstream.StreamConfig) error {
 	stream, err := g.js.Stream(ctx, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		// The server of another process may have begun again with an empty volume. Who follows the stream notices that it is another one.
+		if err = create(ctx, g.js, want); err == nil {
+			g.logger.WarnContext(ctx, "created a stream that was lost", "stream", want.Name)
+		}
+		return err
+	}
 	if err != nil {
 		return err
 	}
@@ -93,11 +100,6 @@ func (g *StreamGuard) keep(ctx context.Context, want jetstream.StreamConfig) err
 
 // difference is a field, by its name in JSON, in which a stream or a consumer differs from what is wanted.
 type difference struct{ field, found, required string }
-
-// streamDifferences returns every field in which a stream differs from what Declare declares, of all that the client's type has.
-func streamDifferences(have, want jetstream.StreamConfig) []difference {
-	return differences(normalized(have), normalized(want))
-}
 
 // differences compares the configurations of two streams or consumers.
 func differences[Config any](have, want Config) []difference {

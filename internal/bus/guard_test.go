@@ -46,13 +46,11 @@ func TestAStreamThatSomebodyChangesIsRepaired(t *testing.T) {
 		t.Run(tt.field, func(t *testing.T) {
 			altered := want
 			tt.alter(&altered)
-			if _, err := js.UpdateStream(t.Context(), altered); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, errIn(js.UpdateStream(t.Context(), altered)))
 			guard, log := guardOf(s, Declared(1))
 			guard.Compare(t.Context())
 			stream, err := js.Stream(t.Context(), want.Name)
-			must(t, err)
+			testkit.Must(t, err)
 			if left := streamDifferences(stream.CachedInfo().Config, want); len(left) > 0 {
 				t.Errorf("it is not repaired: %v", left)
 			}
@@ -68,6 +66,23 @@ func TestAStreamThatSomebodyChangesIsRepaired(t *testing.T) {
 	}
 }
 
+// A server of another process may begin again with an empty volume while its clients stay.
+func TestAStreamThatIsLostIsCreatedAgain(t *testing.T) {
+	s := sharedServer(t)
+	js := s.jetstream()
+	testkit.Must(t, js.DeleteStream(t.Context(), events.StreamHistory))
+	guard, log := guardOf(s, Declared(1))
+	guard.Compare(t.Context())
+	stream, err := js.Stream(t.Context(), events.StreamHistory)
+	testkit.Must(t, err)
+	if left := streamDifferences(stream.CachedInfo().Config, Declared(1)[1]); len(left) > 0 {
+		t.Errorf("it is another one: %v", left)
+	}
+	if !strings.Contains(log.String(), `"created a stream that was lost" stream=HISTORY`) {
+		t.Errorf("the log does not say so:\n%s", log)
+	}
+}
+
 // TestWhatAServerDoesNotTakeBackIsSaid sets what cannot be repaired beside what can.
 func TestWhatAServerDoesNotTakeBackIsSaid(t *testing.T) {
 	for _, tt := range notTakenBack {
@@ -80,7 +95,7 @@ func TestWhatAServerDoesNotTakeBackIsSaid(t *testing.T) {
 			guard.Compare(t.Context())
 			guard.Compare(t.Context())
 			said := `msg="stream is not as required, and cannot be repaired" stream=` + altered.Name + ` field=` + tt.field
-			if got := strings.Count(log.String(), said); got != 1 || !strings.Contains(log.String(), "remedy=") {
+			if got := strings.Count(log.String(), said); got != 1 || !strings.Contains(log.String(), "delete the claims of its volumes") {
 				t.Errorf("it is said %d times, want once:\n%s", got, log.String())
 			}
 			wantRepaired(t, js, altered.Name)
@@ -95,28 +110,25 @@ func TestWhatAServerDoesNotTakeBackIsSaid(t *testing.T) {
 
 // A size that declare chooses on a small server is as wrong as any other where there is room.
 func TestAStreamIsAsLargeAsItsServerHasRoomFor(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, limit string
 		have, want  int64
 	}{
 		{"a sixty-fourth, with room for all", "1GB", historyBytes / smaller / smaller, historyBytes},
 		{"a few bytes, with room for an eighth", "100MB", 1024, historyBytes / smaller},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := startSmall(t, testkit.StoreDir(t), tt.limit)
 			js := s.jetstream()
 			altered := Declared(1)
 			altered[1].MaxBytes, altered[2].MaxBytes = tt.have, leastBytes
 			for _, config := range altered {
-				if _, err := js.CreateStream(t.Context(), config); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, errIn(js.CreateStream(t.Context(), config)))
 			}
 			guard, log := guardOf(&s.testServer, Declared(1)[1:2])
 			guard.Compare(t.Context())
 			stream, err := js.Stream(t.Context(), events.StreamHistory)
-			must(t, err)
+			testkit.Must(t, err)
 			if got := stream.CachedInfo().Config.MaxBytes; got != tt.want {
 				t.Errorf("max_bytes is %d, want %d", got, tt.want)
 			}
@@ -136,7 +148,7 @@ func TestTheSourcesThatDeclareMakesAreNoDifference(t *testing.T) {
 	s := sharedServer(t)
 	js := s.jetstream()
 	sources := StoreSources("hub", []string{"shared"})
-	must(t, Declare(t.Context(), js, 1, sources...))
+	testkit.Must(t, Declare(t.Context(), js, Declared(1, sources...)))
 	guard, log := guardOf(s, Declared(1, sources...))
 	guard.Compare(t.Context())
 	if log.String() != "" {
@@ -157,6 +169,7 @@ var notTakenBack = []alteration{
 	{"deny_delete", 0, func(c *jetstream.StreamConfig) { c.DenyDelete = true }},
 	{"deny_purge", 1, func(c *jetstream.StreamConfig) { c.DenyPurge = true }},
 	{"allow_msg_schedules", 0, func(c *jetstream.StreamConfig) { c.AllowMsgSchedules, c.AllowRollup = true, true }},
+	{"allow_msg_ttl", 2, func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true }},
 	{"sealed", 0, func(c *jetstream.StreamConfig) { c.Sealed = true }},
 }
 
@@ -171,9 +184,7 @@ func (s *testServer) alter(a alteration) (jetstream.JetStream, jetstream.StreamC
 	a.alter(&altered)
 	altered.MaxMsgs = 1
 	js := s.jetstream()
-	if _, err := js.UpdateStream(s.t.Context(), altered); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, errIn(js.UpdateStream(s.t.Context(), altered)))
 	return js, altered
 }
 
@@ -181,7 +192,7 @@ func (s *testServer) alter(a alteration) (jetstream.JetStream, jetstream.StreamC
 func wantRepaired(t *testing.T, js jetstream.JetStream, name string) {
 	t.Helper()
 	stream, err := js.Stream(t.Context(), name)
-	must(t, err)
+	testkit.Must(t, err)
 	if got := stream.CachedInfo().Config.MaxMsgs; got != -1 {
 		t.Errorf("max_msgs of %s is %d: what can be repaired is not", name, got)
 	}

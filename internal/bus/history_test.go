@@ -38,7 +38,7 @@ func TestHistoryHasWhatIsSupersededOnChanges(t *testing.T) {
 	mustTell(t, b, rolled)
 	line := func(c events.Change) string { return events.Subject(testCluster, c.Source) + " " + c.ID() }
 	last := events.OutcomeSubject(testCluster, rolled.Workload) + " " + rolled.ID()
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		query HistoryQuery
 		want  []string
@@ -48,11 +48,8 @@ func TestHistoryHasWhatIsSupersededOnChanges(t *testing.T) {
 		{"one workload", HistoryQuery{Kind: events.KindRollout, Name: "deployment-web-front"}, []string{last}},
 		{"several clusters", HistoryQuery{Clusters: []string{"other", testCluster}, Name: "mail"}, []string{line(mail)}},
 		{"a time to come", HistoryQuery{Since: time.Now().Add(time.Hour)}, nil},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			wantEqual(t, "events", tt.want, readHistory(t, b, tt.query))
-		})
+	} {
+		t.Run(tt.name, func(t *testing.T) { testkit.WantEqual(t, "events", tt.want, readHistory(t, b, tt.query)) })
 	}
 }
 
@@ -75,7 +72,7 @@ func TestHistoryIsFollowedUntilItsContextIsDone(t *testing.T) {
 	if err != nil {
 		t.Errorf("following ended with %v, want no error", err)
 	}
-	wantEqual(t, "events", []string{version("db", "1").ID(), version("db", "2").ID()}, got)
+	testkit.WantEqual(t, "events", []string{version("db", "1").ID(), version("db", "2").ID()}, got)
 }
 
 func TestTheLastOutcomeOfEachWorkloadIsOneThatIsNoStateToo(t *testing.T) {
@@ -100,7 +97,7 @@ func TestTheLastOutcomeOfEachWorkloadIsOneThatIsNoStateToo(t *testing.T) {
 		}
 		return err == nil
 	})
-	wantEqual(t, "the last outcomes", map[string]events.Verb{"web-front": events.VerbHeld, "api": events.VerbStarted}, got)
+	testkit.WantEqual(t, "the last outcomes", map[string]events.Verb{"web-front": events.VerbHeld, "api": events.VerbStarted}, got)
 }
 
 // Once the renewal time has passed, the failure of a certificate is published again, of the same object at the same version.

@@ -22,7 +22,7 @@ func openFleet(t *testing.T, s *testServer, clusters ...string) *Reader {
 	}
 	createStream(t, s.jetstream(), config)
 	r, err := OpenFleet(t.Context(), s.connect(), "FLEET")
-	must(t, err)
+	testkit.Must(t, err)
 	return r
 }
 
@@ -62,9 +62,9 @@ func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
 		return err == nil && cmp.Equal(own, []string{line(first), line(second)})
 	})
 	others := readHistory(t, r, HistoryQuery{Clusters: []string{"prod-us"}})
-	wantEqual(t, "the other cluster", []string{line(other)}, others)
+	testkit.WantEqual(t, "the other cluster", []string{line(other)}, others)
 	stored, err := lastOn(t, r, events.Subject(testCluster, second.Source))
-	must(t, err)
+	testkit.Must(t, err)
 	if change, err := stored.Change(); err != nil || change.ID() != second.ID() {
 		t.Errorf("the last change is %s, %v, want %s", change.ID(), err, second.ID())
 	}
@@ -76,9 +76,8 @@ func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
 			return stored.Err
 		})
 	})
-	if diff := cmp.Diff(map[string]int{line(second): 1}, state); diff != "" || err != nil {
-		t.Errorf("the state, %v (-want +got):\n%s", err, diff)
-	}
+	testkit.Must(t, err)
+	testkit.WantEqual(t, "the state", map[string]int{line(second): 1}, state)
 	if _, err := OpenFleet(t.Context(), s.connect(), "NOWHERE"); err == nil || err.Error() != "stream is not declared as required: NOWHERE does not exist" {
 		t.Errorf("a stream that is not there: got %v", err)
 	}
@@ -108,10 +107,8 @@ func TestTheMembersOfAFleet(t *testing.T) {
 	// A cluster claims the name of another one, on a stream of its own.
 	forged := events.Claim{Cluster: "prod-us", UID: "uid-four", Time: testTime}
 	msg, err := ToMsg(mustEvent(t, forged.Event), events.ClaimSubject("prod-us"))
-	must(t, err)
-	if _, err := s.jetstream().PublishMsg(t.Context(), msg); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, errIn(s.jetstream().PublishMsg(t.Context(), msg)))
 	arrived()
 	mustPublish(t, east, version("db", "1"), 0)
 	arrived()
@@ -125,22 +122,20 @@ func TestTheMembersOfAFleet(t *testing.T) {
 		return err == nil && !slices.ContainsFunc(info.Sources, func(source *jetstream.StreamSourceInfo) bool { return source.Active < 0 })
 	})
 	got, err := membersOf(t, r)
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("members, %v (-want +got):\n%s", err, diff)
-	}
+	testkit.Must(t, err)
+	testkit.WantEqual(t, "members", want, got)
 	// A reader of a cluster's own streams finds the claims on it.
 	own, err := membersOf(t, &east.Reader)
 	without := []Member{{Cluster: testCluster, Last: testTime, UIDs: []string{"uid-two"}}, {Cluster: "prod-us", UIDs: []string{"uid-three"}}}
 	if len(own) == 2 && time.Since(own[1].Last) < time.Hour {
 		own[1].Last = time.Time{} // the time of the claim
 	}
-	if diff := cmp.Diff(without, own); diff != "" || err != nil {
-		t.Errorf("members, %v (-want +got):\n%s", err, diff)
-	}
+	testkit.Must(t, err)
+	testkit.WantEqual(t, "members", without, own)
 }
 
 func TestTheClustersOfANameAreThoseThatClaimIt(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		claims []events.Claim
 		want   []string
@@ -158,14 +153,13 @@ func TestTheClustersOfANameAreThoseThatClaimIt(t *testing.T) {
 			[]events.Claim{{UID: "one"}, {UID: "two", Replaces: "one"}, {UID: "one", Replaces: "two"}, {UID: "two", Replaces: "one"}},
 			[]string{"two"},
 		},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := &Member{}
 			for _, claim := range tt.claims {
 				m.claimed(claim)
 			}
-			wantEqual(t, "UIDs", tt.want, m.UIDs)
+			testkit.WantEqual(t, "UIDs", tt.want, m.UIDs)
 		})
 	}
 }
@@ -184,7 +178,7 @@ func openChecked(t *testing.T, s *testServer, clusters ...string) *Reader {
 	}
 	createStream(t, js, config)
 	r, err := OpenFleet(t.Context(), s.connect(), "FLEET")
-	must(t, err)
+	testkit.Must(t, err)
 	return r
 }
 
@@ -207,12 +201,11 @@ func TestAFleetNamesTheClusterThatDeliversEventsOfAnother(t *testing.T) {
 		})
 		return err == nil && len(got) > 0 && got[len(got)-1] == "keyturn.v1.prod-eu.secret.shop.last"
 	})
-	wantEqual(t, "subjects in the fleet", []string{"keyturn.v1.prod-eu.secret.shop.db", "keyturn.v1.prod-eu.secret.shop.last"}, got)
+	testkit.WantEqual(t, "subjects in the fleet", []string{"keyturn.v1.prod-eu.secret.shop.db", "keyturn.v1.prod-eu.secret.shop.last"}, got)
 	want := []Member{{
 		Cluster: testCluster, Last: testTime, Sourced: true, Reached: true, Checked: true, Foreign: 2, ForeignClusters: []string{"prod-ap", "prod-us"},
 	}}
 	members, err := membersOf(t, r)
-	if diff := cmp.Diff(want, members); diff != "" || err != nil {
-		t.Errorf("members, %v (-want +got):\n%s", err, diff)
-	}
+	testkit.Must(t, err)
+	testkit.WantEqual(t, "members", want, members)
 }

@@ -23,7 +23,7 @@ func (m *metrics) instruments() []telemetry.Instrument {
 		telemetry.Gauge(&m.used, "keyturn.stream.used", "By",
 			"Size of a stream. Absent while NATS is unreachable, like the following ones.", "stream"),
 		telemetry.Gauge(&m.limit, "keyturn.stream.limit", "By",
-			"Size at which a stream drops its oldest events. Absent for one without a limit, such as CHANGES.", "stream"),
+			"Size at which a stream drops its oldest events, and CHANGES refuses new ones. Absent for one without a limit.", "stream"),
 		telemetry.Gauge(&m.events, "keyturn.stream.events", "{event}",
 			"Events of a stream. CHANGES has one for each source, for each that was deleted in the last 24 hours, and for each workload "+
 				"that was rolled in the last 30 days.", "stream"),
@@ -80,10 +80,8 @@ func (b *Bus) observeStreams(ctx context.Context, observer metric.Observer, m *m
 type Extent struct {
 	// Created is when the stream was created. It changes when the stream is deleted and declared again.
 	Created time.Time
-	// FirstSeq is the sequence of the oldest event. If there are no events, it is the sequence of the next one.
-	FirstSeq uint64
-	LastSeq  uint64 // the sequence of the newest event that there was
-	Events   uint64 // the number of events, which equals the number of subjects
+	LastSeq uint64 // the sequence of the newest event that there was
+	Events  uint64 // the number of events, which equals the number of subjects
 }
 
 // Extent returns what the stream holds. It is one short request, however large the stream is.
@@ -92,7 +90,7 @@ func (b *Bus) Extent(ctx context.Context) (Extent, error) {
 	if err != nil {
 		return Extent{}, err
 	}
-	return Extent{Created: info.Created, FirstSeq: info.State.FirstSeq, LastSeq: info.State.LastSeq, Events: info.State.Msgs}, nil
+	return Extent{Created: info.Created, LastSeq: info.State.LastSeq, Events: info.State.Msgs}, nil
 }
 
 // HistorySpan returns the sequences of the oldest and the newest event on StreamHistory. Events with lower sequences have been dropped.

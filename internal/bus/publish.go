@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
@@ -46,7 +44,8 @@ func (b *Bus) PublishProjection(ctx context.Context, p events.Projection) error 
 	if err != nil {
 		return err
 	}
-	if err := b.record(ctx, msg, id, p.Target.Namespace); err != nil {
+	// Both parts of the id can be known before: the resource has its UID, and the change is on CHANGES.
+	if err := b.record(ctx, msg, b.secrets.messageID(id), p.Target.Namespace); err != nil {
 		return fmt.Errorf("publishing on %s: %w", msg.Subject, err)
 	}
 	return nil
@@ -136,13 +135,23 @@ func (b *Bus) store(
 	defer cancel()
 	options = append([]jetstream.PublishOpt{jetstream.WithMsgID(id), jetstream.WithExpectStream(stream)}, options...)
 	ack, err := b.js.PublishMsg(ctx, hop(ctx, subject, msg), options...)
-	b.refusals.observe(ctx, b.logger, stream, err)
+	b.reportFull(ctx, stream, err)
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		err = fmt.Errorf("%w: it has %d bytes, and the max_payload of the nats server is %d", ErrTooLarge, msg.Size(), b.js.Conn().MaxPayload())
+	case hasCode(err, jetstream.JSErrCodeStreamMessageExceedsMaximum):
+		err = fmt.Errorf("%w: it has %d bytes, more than the max_msg_size of %s: %w", ErrTooLarge, msg.Size(), stream, err)
+	}
 	return ack, err
 }
 
+// addedKeys is the maximum number of keys that publishing adds to a header: the trace context, and instructions for the stream.
+const addedKeys = 6
+
 // hop returns the message for one subject, with the trace context of the publishing span. It copies the header, because publishing adds to it.
 func hop(ctx context.Context, subject string, msg *nats.Msg) *nats.Msg {
-	sent := &nats.Msg{Subject: subject, Header: maps.Clone(msg.Header), Data: msg.Data}
+	sent := &nats.Msg{Subject: subject, Header: make(nats.Header, len(msg.Header)+addedKeys), Data: msg.Data}
+	maps.Copy(sent.Header, msg.Header)
 	propagation.TraceContext{}.Inject(ctx, events.Carrier(sent.Header))
 	return sent
 }
@@ -178,20 +187,9 @@ func sameEvent(msg *nats.Msg, raw *jetstream.RawStreamMsg) bool {
 	return stored == len(msg.Header) && bytes.Equal(raw.Data, msg.Data)
 }
 
-// refusals logs when a stream begins to refuse messages for lack of storage, and when it accepts them again. It logs each once, no matter
-// how many messages are published and how often. The zero value is ready for use.
-type refusals struct{ full sync.Map }
-
-// observe is called with the result of each message for a stream.
-func (r *refusals) observe(ctx context.Context, logger *slog.Logger, stream string, err error) {
-	full := isStorage(err)
-	if !full && err != nil {
-		return // says nothing about storage
-	}
-	switch before, _ := r.full.Swap(stream, full); {
-	case full && before != true:
-		logger.ErrorContext(ctx, "nats has no storage left, publishing waits: enlarge its volume or raise its limit", "stream", stream, "err", err)
-	case !full && before == true:
-		logger.InfoContext(ctx, "nats has storage again, publishing resumes", "stream", stream)
+// reportFull logs that a stream has no storage for a message, if that is what the error says.
+func (b *Bus) reportFull(ctx context.Context, stream string, err error) {
+	if isStorage(err) && b.told.Due(stream, b.now()) {
+		b.logger.ErrorContext(ctx, "nats has no storage left, publishing waits: enlarge its volume or raise its limit", "stream", stream, "err", err)
 	}
 }

@@ -2,6 +2,8 @@ package bus
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +30,7 @@ func TestPublishChangeIsOnBothStreams(t *testing.T) {
 	seq := mustPublish(t, b, version("db", "1"), 0)
 
 	stored, err := lastOn(t, b, "keyturn.v1.prod-eu.secret.shop.db")
-	must(t, err)
+	testkit.Must(t, err)
 	if c, err := stored.Change(); err != nil || c.ResourceVersion != "1" || stored.Seq != seq {
 		t.Errorf("CHANGES: got %+v at %d, %v; want version 1 at %d", c, stored.Seq, err, seq)
 	}
@@ -187,12 +189,39 @@ func TestPublishRefuses(t *testing.T) {
 	}
 }
 
+// A server may be restarted with another configuration while a program runs.
+func TestPublishSaysHowLargeAnEventIsThatTheServerDoesNotTake(t *testing.T) {
+	s := newServer(t, testkit.StoreDir(t))
+	s.start("127.0.0.1:-1")
+	s.declare()
+	b := s.bus()
+	s.restart(func() { s.configure("max_payload: 8192") })
+	testkit.Eventually(t, "it is connected again", func() bool { return b.js.Conn().MaxPayload() == 8192 })
+	_, err := answered(t, b, withKeys("big", "1"), 0)
+	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "bytes, and the max_payload of the nats server is 8192") {
+		t.Errorf("got %v, want both sizes", err)
+	}
+	mustPublish(t, b, version("small", "1"), 0)
+
+	js := s.jetstream()
+	config := Declared(1)[1]
+	config.MaxMsgSize = 4096
+	testkit.Must(t, errIn(js.UpdateStream(t.Context(), config)))
+	middle := version("middle", "1")
+	for i := range 50 {
+		middle.Keys[fmt.Sprintf("key-number-%d", i)] = events.Key{Fingerprint: sum("5")}
+	}
+	if _, err := answered(t, b, middle, 0); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "max_msg_size of HISTORY") {
+		t.Errorf("got %v, want that the stream does not take it", err)
+	}
+}
+
 // purge drops every message of StreamChanges. The server remembers their ids for as long as it detects duplicates.
 func purge(t *testing.T, js jetstream.JetStream) {
 	t.Helper()
 	stream, err := js.Stream(t.Context(), events.StreamChanges)
-	must(t, err)
-	must(t, stream.Purge(t.Context()))
+	testkit.Must(t, err)
+	testkit.Must(t, stream.Purge(t.Context()))
 }
 
 func TestPublishChangeAgainAfterTheStreamHasLostIt(t *testing.T) {
@@ -230,7 +259,7 @@ func TestAProjectionIsOnHistoryAndNotTwice(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	wantEqual(t, "on HISTORY", []string{"applied"}, found)
+	testkit.WantEqual(t, "on HISTORY", []string{"applied"}, found)
 	if _, err := lastOn(t, b, events.ProjectionSubject(testCluster, projection().Target)); !errors.Is(err, events.ErrNotFound) {
 		t.Errorf("on CHANGES: got %v, want nothing", err)
 	}

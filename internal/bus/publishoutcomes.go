@@ -38,6 +38,8 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...events.Outcome) [
 		p := &batch[i]
 		p.outcome = o
 		if p.msg, p.id, p.err = b.message(o.Event, o.Subject()); p.err == nil {
+			// Both parts of the id are in the outcome that says that the rollout has started.
+			p.id = b.secrets.messageID(p.id)
 			taken, ok := b.share.take(ctx, o.Workload.Namespace, p.msg.Size())
 			if p.ttl = stateTTL(taken, ok); ok {
 				p.taken = taken
@@ -106,7 +108,7 @@ func (b *Bus) awaitAnswers(ctx context.Context, stream string, batch []publicati
 			p.err = ctx.Err()
 		}
 		p.answer = nil
-		b.refusals.observe(ctx, b.logger, stream, p.err)
+		b.reportFull(ctx, stream, p.err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestPublishOutcomes(t *testing.T) {
@@ -75,7 +76,7 @@ func TestAnOutcomeThatIsRefusedKeepsNoOtherFromBeingPublished(t *testing.T) {
 func TestOutcomesWithoutAnAnswerAreAllToBePublishedAgain(t *testing.T) {
 	s := sharedServer(t)
 	b := s.bus()
-	must(t, s.jetstream().DeleteStream(t.Context(), events.StreamChanges))
+	testkit.Must(t, s.jetstream().DeleteStream(t.Context(), events.StreamChanges))
 	for i, err := range b.PublishOutcomes(t.Context(), allOutcomes()...) {
 		skipped := allOutcomes()[i].Verb == events.VerbSkipped || allOutcomes()[i].Verb == events.VerbHeld
 		if err == nil && !skipped {

@@ -14,6 +14,9 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
+// findTimeout bounds an attempt to find a consumer or a stream. While their servers elect a leader, none of them answers.
+const findTimeout = 2 * time.Second
+
 // Reader reads events from streams. It is safe for concurrent use. It does not close the connection.
 type Reader struct {
 	// changes is the stream with the state, which is the last event on each subject. history is the stream with earlier events.

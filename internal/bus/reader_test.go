@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // A server adds these headers to its answer after those of the message.
@@ -22,7 +23,7 @@ func TestHeadersOfAPublisherDoNotSayWhereAMessageIs(t *testing.T) {
 		jetstream.TimeStampHeaer: {"2001-02-03T04:05:06Z"},
 	}}
 	ack, err := s.jetstream().PublishMsg(t.Context(), msg)
-	must(t, err)
+	testkit.Must(t, err)
 	stored, err := lastOn(t, b, subject)
 	if err != nil || stored.Subject != subject || stored.Seq != ack.Sequence || stored.Time.Year() == 2001 {
 		t.Errorf("got %s, sequence %d, of %s (%v), want %s, %d, of now", stored.Subject, stored.Seq, stored.Time, err, subject, ack.Sequence)
@@ -36,7 +37,7 @@ func TestLast(t *testing.T) {
 		t.Errorf("got %v, want ErrNotFound", err)
 	}
 	ack, err := s.jetstream().Publish(t.Context(), "keyturn.v1.prod-eu.secret.shop.db", []byte("not an event"))
-	must(t, err)
+	testkit.Must(t, err)
 	stored, err := lastOn(t, b, "keyturn.v1.prod-eu.secret.shop.db")
 	if err != nil || stored.Seq != ack.Sequence {
 		t.Fatalf("got %+v, %v", stored, err)

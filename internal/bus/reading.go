@@ -113,7 +113,8 @@ func (r *reading) run(ctx context.Context, fn visit) error {
 func (r *reading) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return r.stream.OrderedConsumer(bounded, r.config)
+	consumer, err := r.stream.OrderedConsumer(bounded, r.config)
+	return consumer, withConsumers(ctx, r.stream, err)
 }
 
 // iterate returns an iterator over the messages of a consumer, and the function that ends it. It also ends when ctx is done.

@@ -91,10 +91,10 @@ func TestAReadingAsksAgainWhenItsRequestFoundNobody(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dialer := &earlyDialer{T: t, from: tt.from, upTo: tt.upTo}
 			nc, err := Connect(t.Context(), ConnectOptions{URL: s.url(), Cluster: testCluster, Name: t.Name()}, nats.SetCustomDialer(dialer))
-			must(t, err)
+			testkit.Must(t, err)
 			t.Cleanup(nc.Close)
 			b, err := Open(t.Context(), nc, testCluster, nil)
-			must(t, err)
+			testkit.Must(t, err)
 			b.stall, b.lostAfter = 50*time.Millisecond, testkit.Patience
 			if tt.err != nil {
 				b.lostAfter = time.Second

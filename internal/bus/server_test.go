@@ -36,7 +36,7 @@ func sharedServer(t *testing.T) *testServer {
 
 func (s *testServer) declare() {
 	s.t.Helper()
-	must(s.t, Declare(s.t.Context(), s.jetstream(), 1))
+	testkit.Must(s.t, Declare(s.t.Context(), s.jetstream(), Declared(1)))
 }
 
 // impatient are options of a connection that reconnects at once. It is patient with a server that answers no ping, as on a busy machine: those that
@@ -49,7 +49,7 @@ func impatient() []nats.Option {
 func (s *testServer) connect() *nats.Conn {
 	s.t.Helper()
 	nc, err := Connect(s.t.Context(), ConnectOptions{URL: s.url(), Cluster: testCluster, Name: s.t.Name()}, impatient()...)
-	must(s.t, err)
+	testkit.Must(s.t, err)
 	s.t.Cleanup(nc.Close)
 	return nc
 }
@@ -58,14 +58,14 @@ func (s *testServer) connect() *nats.Conn {
 func (s *testServer) jetstream() jetstream.JetStream {
 	s.t.Helper()
 	js, err := jetstream.New(s.connect(), jetstream.WithDefaultTimeout(testkit.Patience/2))
-	must(s.t, err)
+	testkit.Must(s.t, err)
 	return js
 }
 
 func (s *testServer) bus() *Bus {
 	s.t.Helper()
 	b, err := Open(s.t.Context(), s.connect(), testCluster, nil)
-	must(s.t, err)
+	testkit.Must(s.t, err)
 	b.stall = 50 * time.Millisecond
 	return b
 }
@@ -104,7 +104,7 @@ func (s *ownServer) start(listen string) {
 func (s *ownServer) restart(between func()) {
 	s.t.Helper()
 	u, err := url.Parse(s.ClientURL())
-	must(s.t, err)
+	testkit.Must(s.t, err)
 	s.Shutdown()
 	between()
 	s.start(u.Host)
@@ -144,7 +144,7 @@ func lastOn(t *testing.T, from anyReader, subject string) (events.Stored, error)
 // published publishes an event.
 func published(t *testing.T, publish func() error) {
 	t.Helper()
-	must(t, errorOf(t, publish))
+	testkit.Must(t, errorOf(t, publish))
 }
 
 // mustPublish publishes a change and returns its sequence.
@@ -161,9 +161,7 @@ func mustPublish(t *testing.T, b *Bus, c events.Change, expected uint64) (seq ui
 func fill(t *testing.T, js jetstream.JetStream, secrets int) {
 	t.Helper()
 	for i := range secrets {
-		if _, err := js.PublishAsync(fmt.Sprintf("keyturn.v1.%s.secret.shop.s%d", testCluster, i), []byte("not an event")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, errIn(js.PublishAsync(fmt.Sprintf("keyturn.v1.%s.secret.shop.s%d", testCluster, i), []byte("not an event"))))
 	}
 	testkit.Eventually(t, "the messages are stored", func() bool { return js.PublishAsyncPending() == 0 })
 }
@@ -172,7 +170,7 @@ func fill(t *testing.T, js jetstream.JetStream, secrets int) {
 func messages(t *testing.T, js jetstream.JetStream, stream string) []*jetstream.RawStreamMsg {
 	t.Helper()
 	s, err := answer(t, func() (jetstream.Stream, error) { return js.Stream(t.Context(), stream) })
-	must(t, err)
+	testkit.Must(t, err)
 	state := s.CachedInfo().State
 	var list []*jetstream.RawStreamMsg
 	for seq := state.FirstSeq; seq <= state.LastSeq && state.Msgs > 0; seq++ {
@@ -192,5 +190,5 @@ func declareWith(ctx context.Context, nc *nats.Conn) error {
 	if err != nil {
 		return err
 	}
-	return Declare(ctx, js, 1)
+	return Declare(ctx, js, Declared(1))
 }

@@ -12,10 +12,13 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // historyShare limits how much of StreamHistory a namespace, or a mount of a secret store, may use while it is more than half full, so that none
-// displaces the events of others. See docs/adr/0025-a-namespace-has-a-budget.md.
+// displaces the events of others. JetStream limits a stream or a subject, and a namespace is in the middle of many subjects, of ever new names.
+// Purging the events of whoever has most takes the right to delete events, and with a stream for each namespace permissions would come and go. So the
+// publishers keep the shares, in memory: a restart gives every namespace all of its share again. CHANGES has every state all the same.
 type historyShare struct {
 	stream jetstream.Stream
 	now    func() time.Time
@@ -29,8 +32,7 @@ type historyShare struct {
 	beyond metric.Int64Counter
 
 	mu     sync.Mutex
-	looked time.Time // when the stream was last looked at
-	stored uint64    // the bytes that it held then, and what this program has stored since
+	stored uint64 // the bytes that the stream held when it was last looked at, and what this program has stored since
 }
 
 const (
@@ -42,10 +44,12 @@ const (
 
 func newHistoryShare(stream jetstream.Stream, now func() time.Time, log *slog.Logger) *historyShare {
 	h := &historyShare{stream: stream, now: now, log: log, told: events.NewNotices(shortly), beyond: noop.Int64Counter{}}
-	config := stream.CachedInfo().Config
+	seen := stream.CachedInfo()
+	config := seen.Config
 	if config.MaxBytes <= 0 {
 		return h
 	}
+	h.stored = seen.State.Bytes
 	age := config.MaxAge
 	if age == 0 {
 		age = retention
@@ -69,7 +73,7 @@ func (h *historyShare) take(ctx context.Context, sharer string, size int) (room,
 	if h.month == nil {
 		return room{}, true
 	}
-	isCrowded, now := h.isCrowded(ctx, size), h.now()
+	isCrowded, now := h.isCrowded(size), h.now()
 	taken := room{sharer: sharer, size: size}
 	switch {
 	case sharer == "":
@@ -88,7 +92,7 @@ func (h *historyShare) take(ctx context.Context, sharer string, size int) (room,
 		taken.ttl, kept = shortly, "hour"
 	}
 	if h.told.Due(sharer, now) {
-		h.log.WarnContext(ctx, "a namespace or mount publishes more than its share of the history, which is kept for a short time or not at all",
+		h.log.WarnContext(ctx, "namespace or mount exceeds its share of the history; its further events are kept for an hour or not at all",
 			"of", sharer, "kept", taken.ttl)
 	}
 	h.beyond.Add(ctx, 1, metric.WithAttributes(attribute.String("kept", kept)))
@@ -110,26 +114,33 @@ func (h *historyShare) giveBack(taken room) {
 }
 
 // isCrowded reports whether the stream is more than half full, including an event of the given size that is about to be stored.
-func (h *historyShare) isCrowded(ctx context.Context, size int) bool {
-	var seen *jetstream.StreamInfo
-	now := h.now()
+func (h *historyShare) isCrowded(size int) bool {
 	h.mu.Lock()
-	isDue := now.Sub(h.looked) >= shareLook
-	if isDue {
-		h.looked = now
+	defer h.mu.Unlock()
+	h.stored += uint64(size)
+	return h.stored > h.half
+}
+
+// WatchHistory looks at the size of StreamHistory once a minute until ctx is done. No publication waits for that: a busy hub may take seconds to
+// answer. In between, what this program stores is added.
+func (b *Bus) WatchHistory(ctx context.Context) {
+	if b.share.month == nil {
+		return
 	}
-	h.mu.Unlock()
-	if isDue {
-		bounded, cancel := context.WithTimeout(ctx, infoTimeout)
-		defer cancel()
-		// Concurrent calls do not wait for the answer but use the previous one. Without an answer, this call uses it, too.
-		seen, _ = h.stream.Info(bounded)
+	for kube.Sleep(ctx, shareLook) {
+		b.share.look(ctx)
+	}
+}
+
+// look asks the stream for its size. Without an answer, the previous one counts.
+func (h *historyShare) look(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, infoTimeout)
+	defer cancel()
+	seen, err := h.stream.Info(bounded)
+	if err != nil {
+		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if seen != nil {
-		h.stored = seen.State.Bytes
-	}
-	h.stored += uint64(size)
-	return h.stored > h.half
+	h.stored = seen.State.Bytes
 }

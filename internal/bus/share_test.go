@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // historyOf returns how many events of a namespace HISTORY has.
@@ -26,9 +30,7 @@ func smallHistory(t *testing.T, bytes int64) *Bus {
 	s := sharedServer(t)
 	config := Declared(1)[1]
 	config.MaxBytes = bytes
-	if _, err := s.jetstream().UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errIn(s.jetstream().UpdateStream(t.Context(), config)))
 	return s.bus()
 }
 
@@ -114,16 +116,55 @@ type sized struct {
 	config jetstream.StreamConfig
 	bytes  uint64
 	err    error
-	asked  int
 }
 
-func (s *sized) CachedInfo() *jetstream.StreamInfo { return &jetstream.StreamInfo{Config: s.config} }
+func (s *sized) CachedInfo() *jetstream.StreamInfo {
+	return &jetstream.StreamInfo{Config: s.config, State: jetstream.StreamState{Bytes: s.bytes}}
+}
 
 func (s *sized) Info(context.Context, ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
-	if s.asked++; s.err != nil {
+	if s.err != nil {
 		return nil, s.err
 	}
 	return &jetstream.StreamInfo{State: jetstream.StreamState{Bytes: s.bytes}}, nil
+}
+
+// unanswered is a stream whose server answers no request.
+type unanswered struct {
+	sized
+	asked atomic.Int64
+}
+
+func (s *unanswered) Info(ctx context.Context, _ ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	s.asked.Add(1)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestNoPublicationWaitsForTheSizeOfTheHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stream := &unanswered{sized: sized{config: jetstream.StreamConfig{MaxBytes: 16 << 20, MaxAge: retention}, bytes: 9 << 20}}
+		b := &Bus{share: newHistoryShare(stream, time.Now, slog.New(slog.DiscardHandler))}
+		ctx, cancel := context.WithCancel(t.Context())
+		var watching sync.WaitGroup
+		watching.Go(func() { b.WatchHistory(ctx) })
+		for range 10 {
+			<-time.After(shareLook + infoTimeout/2)
+			began := time.Now()
+			b.share.take(ctx, "noisy", 64<<10)
+			if took := time.Since(began); took != 0 {
+				t.Errorf("a publication waited for %s", took)
+			}
+		}
+		if !b.share.isCrowded(0) {
+			t.Error("without an answer, the size at the start does not count")
+		}
+		if asked := stream.asked.Load(); asked != 9 && asked != 10 {
+			t.Errorf("in ten minutes the size was asked %d times", asked)
+		}
+		cancel()
+		watching.Wait()
+	})
 }
 
 func TestSharesCountFromHalfOfTheHistory(t *testing.T) {
@@ -140,10 +181,8 @@ func TestSharesCountFromHalfOfTheHistory(t *testing.T) {
 			t.Fatalf("less than half full: kept for %s, %t", ttl, ok)
 		}
 	}
-	if stream.asked != 1 {
-		t.Errorf("the size was asked %d times within a minute, want once", stream.asked)
-	}
 	stream.bytes, now = 9<<20, now.Add(time.Hour)
+	share.look(t.Context())
 	if ttl, ok := take("noisy"); ttl != shortly || !ok {
 		t.Errorf("more than half full: kept for %s, %t, want an hour", ttl, ok)
 	}
@@ -164,11 +203,13 @@ func TestSharesCountFromHalfOfTheHistory(t *testing.T) {
 	}
 	// While the stream cannot be read, its last size counts.
 	stream.err, now = errors.New("no answer"), now.Add(shortly)
+	share.look(t.Context())
 	if ttl, _ := take("noisy"); ttl != shortly {
 		t.Errorf("without an answer: kept for %s, want an hour", ttl)
 	}
 	// Within a month a namespace earns its share again.
 	stream.err, now = nil, now.Add(retention)
+	share.look(t.Context())
 	if ttl, ok := take("noisy"); ttl != 0 || !ok {
 		t.Errorf("a month later: kept for %s, %t", ttl, ok)
 	}

@@ -78,5 +78,5 @@ func TestStateHasAConsumerForEachFilterOfWhatIsThere(t *testing.T) {
 		t.Errorf("got %v, want both", state)
 	}
 	want := [][]string{{secrets}, {configMaps}}
-	wantEqual(t, "filters", want, changes.filters)
+	testkit.WantEqual(t, "filters", want, changes.filters)
 }

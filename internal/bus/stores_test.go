@@ -28,10 +28,10 @@ const hubCluster = "hub"
 func busOf(t *testing.T, cluster, url string) *Bus {
 	t.Helper()
 	nc, err := Connect(t.Context(), ConnectOptions{URL: url, Cluster: cluster}, impatient()...)
-	must(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(nc.Close)
 	b, err := Open(t.Context(), nc, cluster, nil)
-	must(t, err)
+	testkit.Must(t, err)
 	return b
 }
 
@@ -47,7 +47,7 @@ func rotation(cluster, path string, number int64) events.Change {
 }
 
 func TestAStreamThatGetsNoEventsOfTheStoresIsRefused(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		config  jetstream.StreamConfig
 		refused bool
@@ -57,8 +57,7 @@ func TestAStreamThatGetsNoEventsOfTheStoresIsRefused(t *testing.T) {
 		{"it has a source of everything", jetstream.StreamConfig{Sources: []*jetstream.StreamSource{{Name: "CHANGES"}}}, false},
 		{"it is of one cluster", jetstream.StreamConfig{Subjects: []string{"keyturn.v1.prod-eu.>"}}, true},
 		{"it has a source of another cluster", jetstream.StreamConfig{Sources: StoreSources("hub", []string{"third"})}, true},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.config.Name = events.StreamChanges
 			err := carries(tt.config, []string{hubCluster})
@@ -79,7 +78,7 @@ func newDomain(t *testing.T, name, config string) *domain {
 	t.Helper()
 	d := &domain{listen: freeAddress(t), dir: testkit.StoreDir(t), config: filepath.Join(t.TempDir(), "nats.conf")}
 	text := fmt.Sprintf("server_name: %s\njetstream: { domain: %s, store_dir: %q }\n%s\n", name, name, d.dir, config)
-	must(t, os.WriteFile(d.config, []byte(text), 0o600))
+	testkit.Must(t, os.WriteFile(d.config, []byte(text), 0o600))
 	d.start(t)
 	t.Cleanup(func() { d.Shutdown() })
 	return d
@@ -97,20 +96,20 @@ func (d *domain) start(t *testing.T) {
 func (d *domain) declare(t *testing.T, sources ...*jetstream.StreamSource) {
 	t.Helper()
 	nc, err := nats.Connect(d.ClientURL(), nats.Timeout(testkit.Patience))
-	must(t, err)
+	testkit.Must(t, err)
 	defer nc.Close()
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(testkit.Patience/2))
-	must(t, err)
+	testkit.Must(t, err)
 	// Twice, as after a restart.
 	for range 2 {
-		must(t, Declare(t.Context(), js, 1, sources...))
+		testkit.Must(t, Declare(t.Context(), js, Declared(1, sources...)))
 	}
 }
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	port, err := process.FreePort()
-	must(t, err)
+	testkit.Must(t, err)
 	return process.Address(port)
 }
 

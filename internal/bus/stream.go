@@ -18,11 +18,16 @@ const (
 	deadLetterBytes = 64 << 20
 	leastBytes      = 8 << 20 // the size of the smallest stream
 	smaller         = 8       // the factor between the sizes that are tried
+	// historyPerSubject is how many events HISTORY keeps of an object. A workload that rolls 30 times an hour, the default of --max-rolls-per-hour,
+	// has 43,200 outcomes in 30 days. Of the usual size, so many events are about an eighth of the stream.
+	historyPerSubject = 50_000
+	// deadLettersPerSubject is how many letters DEADLETTERS keeps of an object: as many of the largest size as it has room for.
+	deadLettersPerSubject = 100
 	// maxMessage is the maximum size of a message, with what the publisher and the server add to its header.
 	maxMessage = events.MaxEventSize + 2*events.MaxHeaderSize
 )
 
-// Declared returns the configurations of the three streams, as Declare declares them.
+// Declared returns the configurations of the three streams. The sources, such as those of [StoreSources], become the sources of StreamChanges.
 func Declared(replicas int, sources ...*jetstream.StreamSource) []jetstream.StreamConfig {
 	base := func(name, description, subject string) jetstream.StreamConfig {
 		return jetstream.StreamConfig{
@@ -37,18 +42,34 @@ func Declared(replicas int, sources ...*jetstream.StreamSource) []jetstream.Stre
 
 	history := base(events.StreamHistory, "Every change and outcome of the last 30 days.", events.HistoryRoot+">")
 	history.MaxAge, history.MaxBytes = retention, historyBytes
+	history.MaxMsgsPerSubject = historyPerSubject
 	history.Duplicates = 10 * time.Minute
 	history.AllowMsgTTL = true
 
 	dead := base(events.StreamDeadLetters, "Events that were refused, and why.", events.DeadLetterRoot+">")
-	dead.MaxAge, dead.MaxBytes = retention, deadLetterBytes
+	dead.MaxAge, dead.MaxBytes, dead.MaxMsgsPerSubject = retention, deadLetterBytes, deadLettersPerSubject
 	return []jetstream.StreamConfig{changes, history, dead}
 }
 
+// soleKey is a key in the metadata of StreamChanges on a NATS on which no other cluster publishes. No user but the one who declares the streams may
+// change it.
+const soleKey = "keyturn.dev/sole-cluster"
+
+// Sole returns the streams as they are on a NATS on which no other cluster publishes. There, Claim takes the name from whoever has claimed it.
+func Sole(streams []jetstream.StreamConfig) []jetstream.StreamConfig {
+	streams = slices.Clone(streams)
+	for i := range streams {
+		if streams[i].Name == events.StreamChanges {
+			streams[i].Metadata = map[string]string{soleKey: "true"}
+		}
+	}
+	return streams
+}
+
 // Declare creates or updates the streams. It is for the program that embeds the server. On an external NATS, the operator declares the streams, and
-// the programs need no permission to do so. The sources, such as those of [StoreSources], become the sources of StreamChanges.
-func Declare(ctx context.Context, js jetstream.JetStream, replicas int, sources ...*jetstream.StreamSource) error {
-	for _, config := range Declared(replicas, sources...) {
+// the programs need no permission to do so.
+func Declare(ctx context.Context, js jetstream.JetStream, streams []jetstream.StreamConfig) error {
+	for _, config := range streams {
 		if err := declare(ctx, js, config); err != nil {
 			return fmt.Errorf("declaring stream %s: %w", config.Name, err)
 		}
@@ -71,7 +92,7 @@ func declare(ctx context.Context, js jetstream.JetStream, want jetstream.StreamC
 	return err
 }
 
-// create creates a stream with the largest size that the server has room for.
+// create creates a stream with the largest size that the server has room for. The error says which limit of the account it exceeds.
 func create(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
 	var err error
 	for _, want.MaxBytes = range sizes(want) {
@@ -79,7 +100,7 @@ func create(ctx context.Context, js jetstream.JetStream, want jetstream.StreamCo
 			break
 		}
 	}
-	return err
+	return withLimit(ctx, js, want, err)
 }
 
 // repair updates a stream to the wanted configuration, in every field that the server allows to change. It returns the configuration that it
@@ -143,4 +164,9 @@ func carries(config jetstream.StreamConfig, clusters []string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// streamDifferences returns every field in which a stream differs from what Declare declares, of all that the client's type has.
+func streamDifferences(have, want jetstream.StreamConfig) []difference {
+	return differences(normalized(have), normalized(want))
 }

@@ -15,33 +15,50 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// TestStreamManifests keeps the files for `nats stream add --config` equal to what Declare declares.
+// TestStreamManifests keeps the files for `nats stream add --config` equal to what Declare declares, but for the size of one.
 func TestStreamManifests(t *testing.T) {
-	for _, config := range Declared(1) {
+	write := func(name string, config jetstream.StreamConfig) {
 		var manifest bytes.Buffer
 		encoder := json.NewEncoder(&manifest)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
-		must(t, encoder.Encode(config))
-		testkit.Golden(t, "../../deploy/nats/"+strings.ToLower(config.Name)+".json", manifest.Bytes())
+		testkit.Must(t, encoder.Encode(config))
+		testkit.Golden(t, "../../deploy/nats/"+name+".json", manifest.Bytes())
 	}
+	for _, config := range Declared(1) {
+		write(strings.ToLower(config.Name), config)
+	}
+	write("changes-limited", limited(256<<20))
+}
+
+// limited is StreamChanges for an account that demands the size of each stream. When it is full it refuses what is new.
+func limited(bytes int64) jetstream.StreamConfig {
+	config := Declared(1)[0]
+	config.MaxBytes, config.Discard = bytes, jetstream.DiscardNew
+	return config
 }
 
 func TestDeclare(t *testing.T) {
 	js := sharedServer(t).jetstream()
 	stream, err := js.Stream(t.Context(), events.StreamChanges)
-	must(t, err)
+	testkit.Must(t, err)
 	// The server has ignored no part of the configuration.
 	have := stream.CachedInfo().Config
 	have.Metadata = nil
-	wantEqual(t, "difference", Declared(1)[0], have)
+	testkit.WantEqual(t, "difference", Declared(1)[0], have)
 	have.MaxMsgsPerSubject = 5
-	if _, err := js.UpdateStream(t.Context(), have); err != nil {
-		t.Fatal(err)
-	}
-	must(t, Declare(t.Context(), js, 1))
+	testkit.Must(t, errIn(js.UpdateStream(t.Context(), have)))
+	testkit.Must(t, Declare(t.Context(), js, Declared(1)))
 	if _, err := verify(t.Context(), js, testCluster); err != nil {
 		t.Errorf("what is declared again is not as it must be: %v", err)
+	}
+}
+
+// A server that turns out to be a leaf node only later is declared anew from the same configurations.
+func TestSoleReturnsOtherStreams(t *testing.T) {
+	streams := Declared(1)
+	if sole := Sole(streams); sole[0].Metadata[soleKey] == "" || streams[0].Metadata != nil {
+		t.Errorf("got %v of %v, want that only what is returned has it", sole[0].Metadata, streams[0].Metadata)
 	}
 }
 
@@ -51,7 +68,7 @@ func TestWhatAServerDoesNotTakeBackIsNoReasonNotToStart(t *testing.T) {
 		t.Run(tt.String(), func(t *testing.T) {
 			s := sharedServer(t)
 			js, altered := s.alter(tt)
-			if err := Declare(t.Context(), js, 1); err != nil {
+			if err := Declare(t.Context(), js, Declared(1)); err != nil {
 				t.Errorf("the streams are not declared: %v", err)
 			}
 			wantRepaired(t, js, altered.Name)
@@ -69,12 +86,22 @@ func TestVerify(t *testing.T) {
 	}{
 		{"the subjects of one cluster are enough", events.StreamChanges, func(c *jetstream.StreamConfig) { c.Subjects = []string{"keyturn.v1.prod-eu.>"} }, ""},
 		{"how long history is kept is the operator's choice", events.StreamHistory, func(c *jetstream.StreamConfig) { c.MaxAge, c.MaxBytes = time.Hour, 1<<20 }, ""},
+		{"more of each object is the operator's choice, too", events.StreamHistory, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = -1 }, ""},
+		{"less of an object is not", events.StreamHistory, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 }, "max_msgs_per_subject is 1, want 50000"},
 		{"another cluster's subjects are not ours", events.StreamChanges, func(c *jetstream.StreamConfig) { c.Subjects = []string{"keyturn.v1.prod-us.>"} }, "CHANGES: subjects is [keyturn.v1.prod-us.>], want one that covers keyturn.v1.prod-eu.>"},
 		{"more than one event a subject is no state", events.StreamChanges, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 10 }, "CHANGES: max_msgs_per_subject is 10, want 1"},
 		{"without message TTLs tombstones stay", events.StreamChanges, func(c *jetstream.StreamConfig) { c.AllowMsgTTL = false }, "CHANGES: allow_msg_ttl is false, want true"},
 		{"a state in memory is lost", events.StreamChanges, func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }, "CHANGES: storage is Memory, want File"},
 		{"a state that ages is forgotten", events.StreamChanges, func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }, "CHANGES: max_age is 1h0m0s, want 0"},
 		{"a publisher could erase the stream by a header", events.StreamChanges, func(c *jetstream.StreamConfig) { c.AllowRollup = true }, "CHANGES: allow_rollup_hdrs is true, want false"},
+		{"a state of a certain size refuses what is new when it is full", events.StreamChanges, func(c *jetstream.StreamConfig) { *c = limited(1 << 20) }, ""},
+		{"a state without a size may be declared to refuse what is new", events.StreamChanges, func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardNew }, ""},
+		{"a state that is full drops that of others", events.StreamChanges, func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 20 }, "CHANGES: discard is DiscardOld, want DiscardNew: with a max_bytes of 1048576, it would drop the state of some sources"},
+		{"a state that has no room for one event", events.StreamChanges, func(c *jetstream.StreamConfig) { *c = limited(20_000) }, "CHANGES: max_bytes is 20000, want 557056"},
+		{"a state of so many sources", events.StreamChanges, func(c *jetstream.StreamConfig) { c.MaxMsgs = 1000 }, "CHANGES: max_msgs is 1000, want 0"},
+		{"a state for so many readers", events.StreamChanges, func(c *jetstream.StreamConfig) { c.MaxConsumers = leastConsumers }, ""},
+		{"a state for fewer readers than there are", events.StreamChanges, func(c *jetstream.StreamConfig) { c.MaxConsumers = 8 }, "CHANGES: max_consumers is 8, want 16"},
+		{"a history that is full stops everything", events.StreamHistory, func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardNew }, "HISTORY: discard is DiscardNew, want DiscardOld"},
 		{"a queue is drained by its reader", events.StreamHistory, func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }, "HISTORY: retention is WorkQueue, want Limits"},
 		{"a transform moves events where nobody looks", events.StreamHistory, func(c *jetstream.StreamConfig) {
 			c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: ">", Destination: "moved.>"}
@@ -116,6 +143,21 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+func TestOpenRefusesAServerThatDoesNotTakeTheLargestEvent(t *testing.T) {
+	for limit, want := range map[string]string{"65536": "max_payload is 65536, want 557056 or more", "524288": "max_payload is 524288, want 557056 or more"} {
+		s := startWith(t, testkit.StoreDir(t), "max_payload: "+limit)
+		s.declare()
+		nc := s.connect()
+		err := errorOf(t, func() error {
+			_, err := Open(t.Context(), nc, testCluster, nil)
+			return err
+		})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got %v, want one line with %q", err, want)
+		}
+	}
+}
+
 // createStream creates a stream. The server removes the folder of a deleted stream some time later, and rejects a new stream of
 // the same name until then.
 func createStream(t *testing.T, js jetstream.JetStream, config jetstream.StreamConfig) {
@@ -144,7 +186,7 @@ func TestOpenWaitsForStreamsThatAreBeingDeclared(t *testing.T) {
 	s := sharedServer(t)
 	js := s.jetstream()
 	for _, name := range []string{events.StreamHistory, events.StreamDeadLetters} {
-		must(t, js.DeleteStream(t.Context(), name))
+		testkit.Must(t, js.DeleteStream(t.Context(), name))
 	}
 	waits := make(chan struct{}, 100)
 	logger := slog.New(slog.NewTextHandler(signal(waits), nil))

@@ -15,10 +15,14 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// verify checks that the streams are declared as required. The error has a line for each wrong field, which wraps errStream, and for each stream that
-// could not be read. patience is how long the error may take to go away by itself, or zero if it will not.
+// verify checks that the streams are declared as required, and that the server takes the largest event. The error has a line for each wrong field,
+// which wraps errStream, and for each stream that could not be read. patience is how long the error may take to go away by itself, or zero if it will
+// not.
 func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patience time.Duration, err error) {
 	var absent, wrong []error
+	if most := js.Conn().MaxPayload(); most < maxMessage {
+		wrong = append(wrong, fmt.Errorf("the nats server: max_payload is %d, want %d or more, the size of the largest event", most, maxMessage))
+	}
 	for _, want := range Declared(1) {
 		stream, err := js.Stream(ctx, want.Name)
 		switch {
@@ -83,14 +87,26 @@ func faults(have, want jetstream.StreamConfig, cluster string) []error {
 	must.DiscardNewPerSubject, must.NoAck, must.Sealed, must.Mirror, must.SubjectTransform = false, false, false, nil, nil
 	// With any of these, a client that may publish on one subject of the stream could use a header to erase other subjects or publish on them.
 	must.AllowRollup, must.AllowMsgSchedules, must.AllowMsgCounter = false, false, false
+	if want.Name != events.StreamChanges && (have.MaxMsgsPerSubject <= 0 || have.MaxMsgsPerSubject > want.MaxMsgsPerSubject) {
+		must.MaxMsgsPerSubject = have.MaxMsgsPerSubject // an operator may keep more
+	}
 	if have.MaxMsgSize > 0 {
 		must.MaxMsgSize = max(have.MaxMsgSize, maxMessage)
 	}
 	if want.Name == events.StreamChanges {
 		// If the state of a source expired, the next change of the source would look like its creation.
-		must.MaxAge, must.MaxMsgs, must.MaxBytes = 0, min(have.MaxMsgs, 0), min(have.MaxBytes, 0)
+		must.MaxAge, must.MaxMsgs, must.Discard = 0, min(have.MaxMsgs, 0), have.Discard
+		if have.MaxConsumers > 0 {
+			must.MaxConsumers = max(have.MaxConsumers, leastConsumers)
+		}
+		if have.MaxBytes > 0 {
+			must.MaxBytes, must.Discard = max(have.MaxBytes, maxMessage), jetstream.DiscardNew
+		}
 	}
 	for _, d := range streamDifferences(have, must) {
+		if d.field == "discard" && have.MaxBytes > 0 && must.Discard == jetstream.DiscardNew {
+			d.required += fmt.Sprintf(": with a max_bytes of %d, it would drop the state of some sources for that of others", have.MaxBytes)
+		}
 		errs = append(errs, fmt.Errorf("%w: %s: %s is %s, want %s", errStream, want.Name, d.field, d.found, d.required))
 	}
 	return errs

@@ -1,5 +1,5 @@
-// Package commands has what the command lines of all programs and of kubectl-keyturn share: flags and environment, the version, and the exit code
-// (Main). It also has the commands that read the streams, for the actuator and for kubectl-keyturn. A Program says what they read from.
+// Package commands has what all binaries share: the exit code (Main), the version, the environment variables of the programs' flags, and writers for
+// text of others.
 package commands
 
 import (

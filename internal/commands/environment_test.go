@@ -7,10 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/keyturn/keyturn/internal/program"
 )
 
 // testFlags is one flag of each kind that a program is likely to have.
@@ -112,26 +109,5 @@ func TestEnvironmentMirrorsFlags(t *testing.T) {
 				t.Errorf("flags (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestEnvironmentReachesPersistentFlagsFromASubCommand(t *testing.T) {
-	t.Setenv("KEYTURN_LOG_LEVEL", "debug")
-	t.Setenv("KEYTURN_LIMIT", "7")
-	opts := program.DefaultLogOptions()
-	var limit int
-	root := &cobra.Command{Use: "keyturn", PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-		return Environment(cmd.Flags())
-	}}
-	opts.AddFlags(root.PersistentFlags())
-	sub := &cobra.Command{Use: "explain", RunE: func(*cobra.Command, []string) error { return nil }}
-	sub.Flags().IntVar(&limit, "limit", 1, "lines")
-	root.AddCommand(sub)
-	root.SetArgs([]string{"explain"})
-	if err := root.ExecuteContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if opts.Level != "debug" || limit != 7 {
-		t.Errorf("log level is %q and limit %d, want debug and 7", opts.Level, limit)
 	}
 }

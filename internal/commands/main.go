@@ -13,13 +13,15 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // Main runs a program and returns its exit code, for os.Exit. The first SIGINT or SIGTERM cancels the context of run; a second one exits
 // at once with 128 plus its number, as a shell reports it.
 //
 // The code is 0 if run returns nil, or context.Canceled after a signal. Any other error goes to stderr, each line of it as "error: ...",
-// and the code is 1.
+// and the code is 1. Parts of an error may come from servers: none controls the terminal.
 func Main(run func(ctx context.Context) error) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -29,7 +31,7 @@ func Main(run func(ctx context.Context) error) int {
 }
 
 // NewRoot returns the command of a program, without the function that runs it. Its flags and those of its subcommands are also set by their
-// environment variables.
+// environment variables. A program is a binary, or a command of one.
 func NewRoot(use, short, version string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: short + "\n\n" + EnvironmentUsage,
@@ -74,7 +76,7 @@ func (o *system) main(run func(ctx context.Context) error) int {
 		return 0
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		fmt.Fprintln(o.stderr, "error: "+line)
+		fmt.Fprintln(o.stderr, "error: "+events.Printable(line))
 	}
 	return 1
 }

@@ -24,9 +24,15 @@ func TestMainReportsTheEndOfTheProgram(t *testing.T) {
 	}{
 		{"a program that is done exits with 0", nil, func(context.Context) error { return nil }, 0, ""},
 		{
-			"several errors are a line each", nil,
-			func(context.Context) error { return errors.Join(errors.New("one"), errors.New("two")) },
+			"several errors are a line each", nil, func(context.Context) error { return errors.Join(errors.New("one"), errors.New("two")) },
 			1, "error: one\nerror: two\n",
+		},
+		{
+			"what a server says controls no terminal", nil,
+			func(context.Context) error {
+				return errors.New("nats: no \x1b]52;c;cm0=\x07access\r\u009b2J\x9b2J\u202e")
+			},
+			1, "error: nats: no  ]52;c;cm0= access  2J\uFFFD2J \n",
 		},
 		{
 			"a signal ends the context and is no error",

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"mime"
 	"net/url"
 	"strings"
 
@@ -28,6 +27,15 @@ func attributesFrom(fields map[string]string) (*event.EventContextV1, error) {
 	return attributes, nil
 }
 
+// isAttribute reports whether the name is that of an attribute that is no extension.
+func isAttribute(name string) bool {
+	switch name {
+	case "specversion", "id", "type", "source", "subject", "time", "dataschema", "datacontenttype":
+		return true
+	}
+	return false
+}
+
 // checkAttribute checks what does not depend on the type of an attribute.
 func checkAttribute(name, text string) error {
 	switch {
@@ -35,54 +43,57 @@ func checkAttribute(name, text string) error {
 		return errName
 	case !isText(text):
 		return errText
-	}
-	switch name {
-	case "specversion", "id", "type", "source", "subject", "time", "dataschema", "datacontenttype":
-		if text == "" || text != strings.TrimSpace(text) {
-			return errBlank
-		}
+	case isAttribute(name) && (text == "" || text != strings.TrimSpace(text)):
+		return errBlank
 	}
 	return nil
 }
 
 // setAttribute checks and sets one attribute.
 func setAttribute(attributes *event.EventContextV1, name, text string) error {
-	if err := checkAttribute(name, text); err != nil {
+	err := checkAttribute(name, text)
+	if err != nil {
 		return err
 	}
 	switch name {
-	case "specversion":
+	case "specversion", "dataschema": // No event of this version has a schema.
 	case "id":
 		attributes.ID = text
 	case "type":
 		attributes.Type = text
 	case "subject":
 		attributes.Subject = new(text)
-	case "source", "dataschema":
-		uri, err := url.Parse(text)
-		switch {
-		case err != nil || uri.String() != text:
-			return errCanonical // url.Error quotes the value
-		case name == "source":
-			attributes.Source = types.URIRef{URL: *uri}
-			return nil
-		}
-		if attributes.DataSchema = (&types.URI{URL: *uri}); !attributes.DataSchema.Validate() {
-			return errCanonical
-		}
+	case "source":
+		attributes.Source.URL, err = parseSource(text)
 	case "time":
-		at, err := types.ParseTime(text)
-		if year := at.UTC().Year(); err != nil || year < 1 || year > 9999 {
-			return errTime
-		}
-		attributes.Time = &types.Timestamp{Time: at}
+		attributes.Time, err = parseTime(text)
 	case "datacontenttype":
-		if _, _, err := mime.ParseMediaType(text); err != nil {
-			return errMediaType
+		if attributes.DataContentType = new(text); text != jsonContentType {
+			err = errMediaType
 		}
-		attributes.DataContentType = new(text)
 	default:
-		return attributes.SetExtension(name, text)
+		if attributes.Extensions == nil {
+			attributes.Extensions = make(map[string]any, commonExtensions)
+		}
+		attributes.Extensions[name] = text
 	}
-	return nil
+	return err
+}
+
+// parseSource parses the source of an event of Keyturn.
+func parseSource(text string) (url.URL, error) {
+	rest, ours := strings.CutPrefix(text, sourceScheme)
+	cluster, component, _ := strings.Cut(rest, "/")
+	if !ours || !isLabel(cluster) || !isWord(component) {
+		return url.URL{}, errSource
+	}
+	return sourceURL(cluster, component), nil
+}
+
+func parseTime(text string) (*types.Timestamp, error) {
+	at, err := types.ParseTime(text)
+	if year := at.UTC().Year(); err != nil || year < 1 || year > 9999 {
+		return nil, errTime
+	}
+	return &types.Timestamp{Time: at}, nil
 }

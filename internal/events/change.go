@@ -1,10 +1,15 @@
 package events
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+)
 
 // Change is the event that a watcher publishes about a source. It holds fingerprints, never values.
 //
-// The fields that are not encoded as JSON are attributes of the CloudEvent. The others are its data. docs/events.md lists both.
+// The fields that are not encoded as JSON are attributes of the CloudEvent. The others are its data. docs/reference/events.md lists both.
 type Change struct {
 	Cluster string `json:"-"` // the configured name of the cluster that the source is in
 	Source  Source `json:"-"` // names what changed
@@ -18,10 +23,13 @@ type Change struct {
 	Time            time.Time    `json:"-"` // when the watcher saw the change
 	Trace           TraceContext `json:"-"` // the context of the span that created the event; empty without tracing
 
-	Keys map[string]Key `json:"keys,omitempty"` // describes each data key; nil if Truncated is set
-	// Truncated means that the object has too many keys to list, see MaxKeys. All of them count as changed.
-	Truncated bool     `json:"truncated,omitempty"`
-	Changed   []string `json:"changed,omitempty"` // lists, sorted, the keys that were added, changed or removed since Previous
+	Keys map[string]Key `json:"keys,omitempty"` // describes each data key that is listed
+	// Truncated means that the object has more keys than are listed, see MaxKeys. The others count in Buckets. Without it, all count as changed.
+	Truncated bool `json:"truncated,omitempty"`
+	// Buckets describes the keys that are not listed, by the name of their bucket: see Bucket. The fingerprint is of all of them in it, and empty if
+	// there is none any more. A bucket stays after the last key that was not listed is gone, because that may be what changed.
+	Buckets map[string]Key `json:"buckets,omitempty"`
+	Changed []string       `json:"changed,omitempty"` // lists, sorted, the listed keys that were added, changed or removed since Previous
 	// Previous is the fingerprint before. It is empty if the source is new, or if the stream had lost the event, which is published again.
 	Previous string `json:"previous,omitempty"`
 	// ChangedAt is the resourceVersion of the last change of content. Like the ChangedAt of each key, it is carried from event to
@@ -49,6 +57,13 @@ type Change struct {
 	// Recent is set for KindSecretProviderClass only. It lists the most recent fingerprints, at most MaxRecent, with the current one last.
 	// Pods get new content one after the other: a pod that gets content that others had before makes no change.
 	Recent []string `json:"recent,omitempty"`
+	// Writers are the field managers that wrote the source last, the last one first, at most MaxWriters. They are set only if the source was written
+	// less than Soon before as well: what changes without end may have two writers that undo each other's writes.
+	Writers []string `json:"writers,omitempty"`
+	// Generated is set if the writer of the source makes some of its keys from something else, with other bytes each time.
+	Generated *Generated `json:"generated,omitempty"`
+	// Problem is what is wrong with the list of keys that do not count, as HoldText returns it, or empty.
+	Problem string `json:"problem,omitempty"`
 }
 
 // ID returns the event's id. It depends on what was read, not on who read it or when, so that replays, restarts and a second watcher produce the same
@@ -69,10 +84,58 @@ type Key struct {
 	// ChangedAt is the resourceVersion of the last change of the value. It is carried from event to event, so that a change is not lost when an event
 	// about another key supersedes it on the stream. It is empty if the value has not changed since the source was first observed.
 	ChangedAt string `json:"changedAt,omitempty"`
+	// Added says that the change at ChangedAt added the key, and that the source never had it before, as far as the watcher knows. So no pods that
+	// need the key have started before.
+	Added bool `json:"added,omitempty"`
+	// Ignored says why the key does not count unless a workload names it: IgnoredByAnnotation or IgnoredAsStaticCreds. It is empty if the key counts.
+	Ignored string `json:"ignored,omitempty"`
+	// Since is the resourceVersion at which a key began to count again. A change up to then does not count: nobody knows which of its values the pods
+	// have. It is carried like ChangedAt, until the value changes.
+	Since string `json:"since,omitempty"`
 }
 
-// An event lists at most MaxKeys data keys, and none if their names have more than MaxKeyNames bytes together: the
-// fingerprints of the 100,000 keys that fit into an object of 1 MiB would not fit into a message.
+// The reasons why a key does not count.
+const (
+	IgnoredByAnnotation  = "annotation"   // keyturn.dev/ignore-keys names it
+	IgnoredAsStaticCreds = "static-creds" // it is in an answer of Vault about a static role, and differs in each
+)
+
+// Bucket returns the name of the bucket in which a data key counts that an event does not list: the first byte of the SHA-256 of its name, as two
+// hex digits. There are 256 buckets.
+//
+// No secret key is in the hash, because the actuator has none, and has to find the bucket of a key that pods read. It hides nothing either: events
+// list names in the clear. What a bucket says of the content is made of keyed fingerprints.
+func Bucket(key string) string {
+	digest := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(digest[:1])
+}
+
+// Key returns what the change says of a data key, and whether it lists the key. If not, that is what it says of the key's bucket, or of all keys if
+// it is truncated and has no buckets.
+func (c Change) Key(name string) (key Key, isListed bool) {
+	key, isListed = c.Keys[name]
+	switch {
+	case isListed:
+	case len(c.Buckets) > 0:
+		key = c.Buckets[Bucket(name)]
+	case c.Truncated:
+		key = Key{Fingerprint: c.Fingerprint, ChangedAt: c.ChangedAt}
+	}
+	return key, isListed
+}
+
+// Generated says from what keys were made that differ each time they are written, such as keystores, which have salts. The fingerprint of such a key
+// is that of the bytes with which it last changed. Its fields are keyed fingerprints.
+type Generated struct {
+	From string `json:"from"` // what they are made from
+	// Settings is that of the passwords and profiles with which they were written, and Written that of their bytes. Both are empty if the settings
+	// are not known.
+	Settings string `json:"settings,omitempty"`
+	Written  string `json:"written,omitempty"`
+}
+
+// An event lists at most MaxKeys data keys, whose names have at most MaxKeyNames bytes together: the fingerprints of the
+// 100,000 keys that fit into an object of 1 MiB would not fit into a message.
 const (
 	MaxKeys     = 1000
 	MaxKeyNames = 128 << 10
@@ -80,6 +143,26 @@ const (
 
 // MaxRecent is the maximum number of fingerprints in Change.Recent.
 const MaxRecent = 16
+
+// Soon is how soon one change of a source may come after another for both to count as part of changes without end.
+const Soon = 10 * time.Minute
+
+// MaxWriters is the maximum number of names in Change.Writers, and maxWriter that of bytes of one, as in Kubernetes.
+const (
+	MaxWriters = 4
+	maxWriter  = 128
+)
+
+// writersText returns names of field managers in readable form: one line each, without empty ones, at most MaxWriters.
+func writersText(names []string) []string {
+	var texts []string
+	for _, name := range names {
+		if text := Shorten(name, maxWriter); text != "" && len(texts) < MaxWriters {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
 
 // Cause is what wrote a Secret, or what triggered the sync of an ExternalSecret.
 type Cause struct {
@@ -93,12 +176,16 @@ type Cause struct {
 	NotAfter time.Time `json:"notAfter,omitzero"`
 }
 
-// String returns a human-readable form: "externalsecret/db for bao/root/secret/shop/db/7".
+// String returns a human-readable form: "by externalsecret/db for bao/root/secret/shop/db/7". It leaves out what is not known.
 func (c Cause) String() string {
-	if c.Event == "" {
-		return c.Source
+	var parts []string
+	if c.Source != "" {
+		parts = append(parts, "by "+c.Source)
 	}
-	return c.Source + " for " + c.Event
+	if c.Event != "" {
+		parts = append(parts, "for "+c.Event)
+	}
+	return strings.Join(parts, " ")
 }
 
 // Status is the condition of an ExternalSecret or a Certificate.

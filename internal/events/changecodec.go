@@ -9,7 +9,7 @@ import (
 
 // Event encodes the change as a CloudEvent. It returns a RejectError for a change that ParseChange would reject.
 func (c Change) Event() (event.Event, error) {
-	c.Hold = HoldText(c.Hold)
+	c.Hold, c.Writers, c.Problem = HoldText(c.Hold), writersText(c.Writers), HoldText(c.Problem)
 	return encode(c)
 }
 
@@ -23,7 +23,7 @@ func ParseChange(e event.Event) (Change, error) {
 		c.Source = Source{Kind: v.kind, Namespace: v.extensions[extNamespace], Name: v.extensions[extName]}
 		c.ResourceVersion, c.Fingerprint = v.extensions[extResourceVersion], v.extensions[extFingerprint]
 		// Which characters are printable depends on the version of Unicode that the publisher was built with. A difference must not lose a change.
-		c.Hold = HoldText(c.Hold)
+		c.Hold, c.Writers, c.Problem = HoldText(c.Hold), writersText(c.Writers), HoldText(c.Problem)
 		return nil
 	})
 }
@@ -53,14 +53,34 @@ func (c Change) validate() error {
 		faultIf(c.ChangedAt != "" && !isVersion(c.ChangedAt), "changedAt is not a decimal number"),
 		faultIf(c.CreatedAt != "" && !isVersion(c.CreatedAt), "createdAt is not a decimal number"),
 		c.validateKind(),
+		c.Generated.validate(),
 		faultIf(slices.ContainsFunc(c.Changed, func(name string) bool { return !isDataKey(name) }), "a changed key is not a key of Kubernetes"))
 	for name, key := range c.Keys {
 		err = cmp.Or(err,
 			faultIf(!isDataKey(name), "a data key has a name that Kubernetes does not allow"),
-			faultIf(key.Fingerprint != "" && !isFingerprint(key.Fingerprint), "a data key's fingerprint is not k<key id>:<32 hex digits>"),
-			faultIf(key.ChangedAt != "" && !isVersion(key.ChangedAt), "a data key's changedAt is not a decimal number"))
+			key.validate())
+	}
+	for name, bucket := range c.Buckets {
+		err = cmp.Or(err, faultIf(!isBucket(name), "a bucket's name is not two hex digits"), bucket.validate())
 	}
 	return err
+}
+
+func (k Key) validate() error {
+	return cmp.Or(
+		faultIf(k.Fingerprint != "" && !isFingerprint(k.Fingerprint), "a data key's fingerprint is not k<key id>:<32 hex digits>"),
+		faultIf(k.ChangedAt != "" && !isVersion(k.ChangedAt), "a data key's changedAt is not a decimal number"),
+		faultIf(k.Ignored != "" && !isLabel(k.Ignored), "the reason why a data key is ignored is not a word"),
+		faultIf(k.Since != "" && !isVersion(k.Since), "a data key's since is not a decimal number"))
+}
+
+func (g *Generated) validate() error {
+	if g == nil {
+		return nil
+	}
+	isOther := func(text string) bool { return text != "" && !isFingerprint(text) }
+	return faultIf(!isFingerprint(g.From) || isOther(g.Settings) || isOther(g.Written),
+		"what keys are generated from is not k<key id>:<32 hex digits>")
 }
 
 func (c Change) validateKind() error {

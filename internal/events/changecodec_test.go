@@ -1,6 +1,7 @@
 package events
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,15 +9,18 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestChangeSurvivesTheWire(t *testing.T) {
-	for _, want := range allChanges() {
+	for _, want := range append(allChanges(), countedChange(), leavingOut()) {
 		t.Run(string(want.Source.Kind)+" "+string(want.Verb), func(t *testing.T) {
 			e := throughTheWire(t, mustEvent(t, want.Event), Subject(want.Cluster, want.Source))
 			got, err := ParseChange(e)
-			must(t, err)
-			wantEqual(t, "difference", want, got)
+			testkit.Must(t, err)
+			testkit.WantEqual(t, "difference", want, got)
 			if err := matchSubject(Subject(want.Cluster, want.Source), got); err != nil {
 				t.Error(err)
 			}
@@ -28,13 +32,35 @@ func TestWhatIsNotKnownOfAChangeIsPassedOver(t *testing.T) {
 	want := change()
 	sent := mustEvent(t, want.Event)
 	header, err := HeaderOf(sent)
-	must(t, err)
+	testkit.Must(t, err)
 	header["ce-region"] = []string{"eu"}
 	e, err := FromMsg(want.Subject(), header, []byte(strings.Replace(string(sent.Data()), "{", `{"rotation":{"policy":"monthly"},`, 1)))
-	must(t, err)
+	testkit.Must(t, err)
 	got, err := ParseChange(e)
-	must(t, err)
-	wantEqual(t, "difference", want, got)
+	testkit.Must(t, err)
+	testkit.WantEqual(t, "difference", want, got)
+}
+
+// A reader from before there were buckets takes a change for truncated, of which each key counts as changed. Which keys are listed it does not read.
+func TestAReaderThatDoesNotKnowBucketsTakesTheChangeForTruncated(t *testing.T) {
+	want := countedChange()
+	sent := mustEvent(t, want.Event)
+	var former map[string]json.RawMessage
+	testkit.Must(t, json.Unmarshal(sent.Data(), &former))
+	delete(former, "buckets")
+	data, err := json.Marshal(former)
+	testkit.Must(t, err)
+	header, err := HeaderOf(sent)
+	testkit.Must(t, err)
+	e, err := FromMsg(want.Subject(), header, data)
+	testkit.Must(t, err)
+	got, err := ParseChange(e)
+	testkit.Must(t, err)
+	want.Buckets = nil
+	testkit.WantEqual(t, "difference", want, got)
+	if last := kept(t, 7, got); !last.Truncated || len(last.Keys) > 0 {
+		t.Errorf("truncated: %t, with %d keys", last.Truncated, len(last.Keys))
+	}
 }
 
 func TestTheCauseOfASecretsChangeSurvivesTheWire(t *testing.T) {
@@ -52,13 +78,52 @@ func TestTheCauseOfASecretsChangeSurvivesTheWire(t *testing.T) {
 			t.Errorf("the data is %s, want it to have %s", e.Data(), data)
 		}
 		got, err := ParseChange(e)
-		must(t, err)
-		wantEqual(t, "difference", want, got)
+		testkit.Must(t, err)
+		testkit.WantEqual(t, "difference", want, got)
 	}
 }
 
+func TestWhoWritesASourceSurvivesTheWireInReadableForm(t *testing.T) {
+	want := written()
+	for _, tt := range []struct {
+		name       string
+		sent, want []string
+	}{
+		{"two names", want.Writers, want.Writers},
+		{"more than are listed, and an empty one", []string{"", "a", "b", "c", "d", "e"}, []string{"a", "b", "c", "d"}},
+		{"a name of several lines, and a long one", []string{"a\nb", strings.Repeat("x", maxWriter+1)}, []string{"a b", strings.Repeat("x", maxWriter)}},
+		{"none", []string{""}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			sent := change()
+			sent.Writers = tt.sent
+			got, err := ParseChange(throughTheWire(t, mustEvent(t, sent.Event), Subject(sent.Cluster, sent.Source)))
+			testkit.Must(t, err)
+			testkit.WantEqual(t, "writers", tt.want, got.Writers)
+		})
+	}
+}
+
+// written returns a change that names who writes the source.
+func written() Change {
+	c := change()
+	c.Writers = []string{"external-secrets", "postgres-operator"}
+	return c
+}
+
+// leavingOut returns a change of which not every key counts.
+func leavingOut() Change {
+	c := change()
+	c.Keys["ttl"] = Key{Fingerprint: sum("5"), ChangedAt: "4711", Ignored: IgnoredByAnnotation}
+	c.Keys["user"] = Key{Fingerprint: sum("4"), Since: "4700"}
+	c.Changed = []string{"password", "ttl"}
+	c.Generated = &Generated{From: sum("6"), Settings: sum("7"), Written: sum("8")}
+	c.Problem = `keyturn.dev/ignore-keys: item "a b" is not a data key`
+	return c
+}
+
 func TestChangeIsNotPublishedWhen(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		alter func(*Change)
 	}{
@@ -69,9 +134,14 @@ func TestChangeIsNotPublishedWhen(t *testing.T) {
 		{"the fingerprint is an unkeyed SHA-256", func(c *Change) { c.Fingerprint = strings.Repeat("a", 64) }},
 		{"a key's fingerprint is none", func(c *Change) { c.Keys["password"] = Key{Fingerprint: "hunter2"} }},
 		{"a key has an illegal name", func(c *Change) { c.Keys["a b"] = Key{} }},
+		{"a bucket has a name that no key hashes to", func(c *Change) { c.Buckets = map[string]Key{"A3": {}} }},
+		{"a bucket's fingerprint is none", func(c *Change) { c.Buckets = map[string]Key{"a3": {Fingerprint: "hunter2"}} }},
+		{"a bucket's changedAt is not a number", func(c *Change) { c.Buckets = map[string]Key{"a3": {ChangedAt: "x"}} }},
+		{"a key is ignored for no reason that is a word", func(c *Change) { c.Keys["password"] = Key{Ignored: "hunter 2"} }},
+		{"a key counts since what is no number", func(c *Change) { c.Keys["password"] = Key{Since: "hunter2"} }},
+		{"what keys are generated from is no fingerprint", func(c *Change) { c.Generated = &Generated{From: sum("1"), Written: "hunter2"} }},
 		{"a time has no form in JSON", func(c *Change) { c.WrittenAt = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) }},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := change()
 			tt.alter(&c)
@@ -88,7 +158,7 @@ func TestChangeOfAKindIsNotPublishedWhen(t *testing.T) {
 	secret, bao := changeOf(KindSecret, VerbChanged), changeOf(KindOpenBao, VerbRotated)
 	mounted := changeOf(KindSecretProviderClass, VerbChanged)
 	synced := changeOf(KindExternalSecret, VerbSynced)
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		of    Change
 		alter func(*Change)
@@ -103,8 +173,8 @@ func TestChangeOfAKindIsNotPublishedWhen(t *testing.T) {
 		{"a path has a mount that is not escaped", bao, func(c *Change) { c.Source.Name = "bao/root/se%63ret/db" }},
 		{"a path is too long", bao, func(c *Change) { c.Source.Name += strings.Repeat("x", maxStoreName) }},
 		{"the engine is unknown", bao, func(c *Change) { c.Store = &StoreState{Engine: "pki", Revision: "1"} }},
-	}
-	for _, tt := range tests {
+		{"the lag is too long", bao, func(c *Change) { c.Store = &StoreState{Engine: EngineKV, Revision: "1", LagSeconds: 301} }},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := tt.of.Event(); err != nil {
 				t.Fatalf("the change is refused before it was altered: %v", err)
@@ -118,7 +188,7 @@ func TestChangeOfAKindIsNotPublishedWhen(t *testing.T) {
 }
 
 func TestParseChangeRefuses(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		alter  func(*event.Event)
 		reason string
@@ -133,8 +203,7 @@ func TestParseChangeRefuses(t *testing.T) {
 		{"a self link of another object", func(e *event.Event) { e.SetSubject("/api/v1/namespaces/shop/secrets/other") }, ReasonMalformed},
 		{"an id of another object", func(e *event.Event) { e.SetID("other/4711") }, ReasonMalformed},
 		{"a fingerprint without a key", func(e *event.Event) { e.SetExtension("fingerprint", strings.Repeat("a", 32)) }, ReasonMalformed},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := mustEvent(t, change().Event)
 			tt.alter(&e)
@@ -168,8 +237,12 @@ func TestTheLargestChangeFits(t *testing.T) {
 	c.Keys, c.Changed = map[string]Key{}, nil
 	for i := range MaxKeys {
 		name := fmt.Sprintf("%0*d", MaxKeyNames/MaxKeys, i)
-		c.Keys[name] = Key{Fingerprint: sum("1"), ChangedAt: "18446744073709551615"}
+		c.Keys[name] = Key{Fingerprint: sum("1"), ChangedAt: "18446744073709551615", Since: "18446744073709551615"}
 		c.Changed = append(c.Changed, name)
+	}
+	c.Truncated, c.Buckets = true, map[string]Key{}
+	for i := range 256 {
+		c.Buckets[fmt.Sprintf("%02x", i)] = Key{Fingerprint: sum("1"), ChangedAt: "18446744073709551615"}
 	}
 	if _, err := HeaderOf(mustEvent(t, c.Event)); err != nil {
 		t.Error(err)
@@ -177,7 +250,7 @@ func TestTheLargestChangeFits(t *testing.T) {
 }
 
 func FuzzParseChange(f *testing.F) {
-	for _, c := range allChanges() {
+	for _, c := range append(allChanges(), countedChange()) {
 		e := mustEvent(f, c.Event)
 		f.Add(e.Type(), e.ID(), e.Source(), e.Subject(), testCluster, testCluster+"/"+c.UID, c.ResourceVersion, c.Fingerprint,
 			c.Source.Namespace, c.Source.Name, e.Data())
@@ -203,7 +276,7 @@ func FuzzParseChange(f *testing.F) {
 			t.Fatalf("got %+v, %v", address, err)
 		}
 		again, err := ParseChange(mustEvent(t, c.Event))
-		must(t, err)
-		wantEqual(t, "difference", c, again)
+		testkit.Must(t, err)
+		testkit.WantEqual(t, "difference", c, again, cmpopts.EquateEmpty())
 	})
 }

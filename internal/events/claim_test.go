@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const otherUID = "0d3c1b0f-6c1d-4f6e-9a53-5f0c2a4e7a11"
@@ -22,8 +24,8 @@ func TestClaimSurvivesTheWire(t *testing.T) {
 	for _, want := range []Claim{claim(), {Cluster: testCluster, UID: testUID, Time: testTime}} {
 		e := throughTheWire(t, mustEvent(t, want.Event), ClaimSubject(testCluster))
 		got, err := parseClaim(e)
-		must(t, err)
-		wantEqual(t, "difference", want, got)
+		testkit.Must(t, err)
+		testkit.WantEqual(t, "difference", want, got)
 		_, err = ParseChange(e)
 		wantReason(t, err, ReasonUnknownType)
 	}
@@ -37,8 +39,8 @@ func TestWatchedSurvivesTheWire(t *testing.T) {
 	for _, want := range []Watched{watched(), everything, ignoring} {
 		e := throughTheWire(t, mustEvent(t, want.Event), want.Subject())
 		got, err := ParseWatched(e)
-		must(t, err)
-		wantEqual(t, "difference", want, got)
+		testkit.Must(t, err)
+		testkit.WantEqual(t, "difference", want, got)
 		_, err = ParseChange(e)
 		wantReason(t, err, ReasonUnknownType)
 		_, err = parseClaim(e)
@@ -61,11 +63,7 @@ func TestAScopeCoversSources(t *testing.T) {
 		{"not in ignored ones", Scope{Kinds: []Kind{KindSecret}, IgnoredNamespaces: []string{"bank", "shop"}}, false},
 		{"not of other kinds", Scope{Kinds: []Kind{KindConfigMap}}, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.scope.Covers(secret); got != tt.want {
-				t.Errorf("got %t, want %t", got, tt.want)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { testkit.WantEqual(t, "covered", tt.want, tt.scope.Covers(secret)) })
 	}
 }
 
@@ -89,8 +87,8 @@ func FuzzParseClaim(f *testing.F) {
 			return
 		}
 		again, err := parseClaim(mustEvent(t, parsed.Event))
-		must(t, err)
-		wantEqual(t, "difference", parsed, again)
+		testkit.Must(t, err)
+		testkit.WantEqual(t, "difference", parsed, again)
 	})
 }
 
@@ -104,7 +102,7 @@ func FuzzParseWatched(f *testing.F) {
 			return
 		}
 		again, err := ParseWatched(mustEvent(t, parsed.Event))
-		must(t, err)
-		wantEqual(t, "difference", parsed, again)
+		testkit.Must(t, err)
+		testkit.WantEqual(t, "difference", parsed, again)
 	})
 }

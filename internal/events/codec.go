@@ -23,51 +23,53 @@ const (
 )
 
 // HeaderOf returns the header of a CloudEvent in the binary mode of the NATS binding: each attribute is a key ce-<name>, in lower case, with a
-// percent-encoded value. The payload of the message is the data. It returns a RejectError for an event that violates the specification or the limits.
+// percent-encoded value. The payload of the message is the data. It returns a RejectError for an event that exceeds the limits, or has a text that no
+// attribute can hold: the rest of an event of this package follows from what was checked.
 func HeaderOf(e event.Event) (map[string][]string, error) {
 	if e.Context == nil || e.SpecVersion() != event.CloudEventsVersionV1 {
 		return nil, Rejectf(ReasonUnknownVersion, "want CloudEvents %s", event.CloudEventsVersionV1)
 	}
 	fields, err := fieldsOf(e.Context.AsV1())
-	if err == nil {
-		_, err = attributesFrom(fields) // An attribute that cannot be read must not be written.
-	}
 	if err != nil {
 		return nil, err
 	}
-	header := make(map[string][]string, len(fields)+addedKeys)
-	for name, text := range fields {
-		header[AttributePrefix+name] = []string{percentEncode(text)}
+	header, values := make(map[string][]string, len(fields)), make([]string, len(fields))
+	for i, f := range fields {
+		if err := checkAttribute(f.name, f.text); err != nil {
+			return nil, Rejectf(ReasonMalformed, "attribute %s: %w", f.name, err)
+		}
+		values[i] = percentEncode(f.text)
+		header[AttributePrefix+f.name] = values[i : i+1 : i+1]
 	}
 	return header, checkSize(header, e.Data())
 }
 
-// addedKeys is the maximum number of keys that publishing adds to a header: the trace context, and instructions for the stream.
-const addedKeys = 6
+// field is an attribute as text.
+type field struct{ name, text string }
 
-// fieldsOf returns the attributes as texts, by name.
-func fieldsOf(attributes *event.EventContextV1) (map[string]string, error) {
-	fields := map[string]string{
-		"specversion": event.CloudEventsVersionV1, "id": attributes.ID, "source": attributes.Source.String(), "type": attributes.Type,
-	}
+// fieldsOf returns the attributes as texts.
+func fieldsOf(attributes *event.EventContextV1) ([]field, error) {
+	fields := make([]field, 0, 8+len(attributes.Extensions))
+	fields = append(fields, field{"specversion", event.CloudEventsVersionV1}, field{"id", attributes.ID},
+		field{"source", attributes.Source.String()}, field{"type", attributes.Type})
 	if attributes.Subject != nil {
-		fields["subject"] = *attributes.Subject
+		fields = append(fields, field{"subject", *attributes.Subject})
 	}
 	if attributes.DataContentType != nil {
-		fields["datacontenttype"] = *attributes.DataContentType
+		fields = append(fields, field{"datacontenttype", *attributes.DataContentType})
 	}
 	if attributes.Time != nil {
-		fields["time"] = attributes.Time.String()
-	}
-	if attributes.DataSchema != nil {
-		fields["dataschema"] = attributes.DataSchema.String()
+		fields = append(fields, field{"time", attributes.Time.String()})
 	}
 	for name, value := range attributes.Extensions {
 		text, err := types.Format(value)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, Rejectf(ReasonMalformed, "extension %s: %w", name, err)
+		case isAttribute(name):
+			return nil, Rejectf(ReasonMalformed, "extension %s: the name is that of an attribute", name)
 		}
-		fields[name] = text
+		fields = append(fields, field{name, text})
 	}
 	return fields, nil
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/cloudevents/sdk-go/v2/types"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // headers is the header of a message.
@@ -14,32 +16,37 @@ type headers = map[string][]string
 
 func TestFromMsgIgnoresTheCaseOfKeys(t *testing.T) {
 	e, err := change().Event()
-	must(t, err)
+	testkit.Must(t, err)
 	header, err := HeaderOf(e)
-	must(t, err)
+	testkit.Must(t, err)
 	other := headers{}
 	for key, values := range header {
 		other[strings.ToUpper(key)] = values
 	}
 	got, err := FromMsg("s", other, e.Data())
-	must(t, err)
-	wantEqual(t, "difference", e.String(), got.String())
+	testkit.Must(t, err)
+	testkit.WantEqual(t, "difference", e.String(), got.String())
 }
 
+func attributesOf(e *event.Event) *event.EventContextV1 { return e.Context.(*event.EventContextV1) }
+
 func TestNoHeaderIsMadeOf(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		alter  func(*event.Event)
 		reason string
 	}{
 		{"an event without attributes", func(e *event.Event) { e.Context = nil }, ReasonUnknownVersion},
 		{"a control character", func(e *event.Event) { e.SetExtension("x", "a\r\nNats-Rollup: all") }, ReasonMalformed},
+		{"an attribute with the name of no attribute", func(e *event.Event) { attributesOf(e).Extensions["X"] = "x" }, ReasonMalformed},
+		{"an extension with the name of an attribute", func(e *event.Event) { attributesOf(e).Extensions["specversion"] = "2.0" }, ReasonMalformed},
+		{"no id", func(e *event.Event) { attributesOf(e).ID = "" }, ReasonMalformed},
+		{"a subject with space around it", func(e *event.Event) { attributesOf(e).Subject = new(" s") }, ReasonMalformed},
 		{"too much data", func(e *event.Event) { e.DataEncoded = make([]byte, MaxEventSize+1) }, ReasonOversized},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e, err := change().Event()
-			must(t, err)
+			testkit.Must(t, err)
 			tt.alter(&e)
 			_, err = HeaderOf(e)
 			wantReason(t, err, tt.reason)
@@ -48,7 +55,7 @@ func TestNoHeaderIsMadeOf(t *testing.T) {
 }
 
 func TestFromMsgRefuses(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		alter  func(headers)
 		reason string
@@ -59,18 +66,19 @@ func TestFromMsgRefuses(t *testing.T) {
 		{"no id", func(h headers) { delete(h, "ce-id") }, ReasonMalformed},
 		{"an id of blanks", func(h headers) { h["ce-id"] = []string{"%20"} }, ReasonMalformed},
 		{"a source that is not in its canonical form", func(h headers) { h["ce-source"] = []string{"K8S://prod-eu/watcher"} }, ReasonMalformed},
+		{"the source of somebody else", func(h headers) { h["ce-source"] = []string{"https://example.org/orders"} }, ReasonMalformed},
+		{"data that are not JSON", func(h headers) { h["ce-datacontenttype"] = []string{"text/plain"} }, ReasonMalformed},
 		{"a time that leaves the calendar in UTC", func(h headers) { h["ce-time"] = []string{"9999-12-31T23:59:59-23:59"} }, ReasonMalformed},
 		{"two values", func(h headers) { h["ce-id"] = []string{"1", "2"} }, ReasonMalformed},
 		{"two keys that differ in case", func(h headers) { h["Ce-Id"] = []string{"2"} }, ReasonMalformed},
 		{"overlong UTF-8", func(h headers) { h["ce-name"] = []string{"%C0%AF"} }, ReasonMalformed},
 		{"a header that is too large", func(h headers) { h["x"] = []string{strings.Repeat("x", MaxHeaderSize)} }, ReasonOversized},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e, err := change().Event()
-			must(t, err)
+			testkit.Must(t, err)
 			header, err := HeaderOf(e)
-			must(t, err)
+			testkit.Must(t, err)
 			tt.alter(header)
 			_, err = FromMsg("s", header, e.Data())
 			wantReason(t, err, tt.reason)
@@ -83,8 +91,8 @@ func TestFromMsgRefuses(t *testing.T) {
 // FuzzFromMsg checks that every decoded event is valid, and survives encoding and decoding.
 func FuzzFromMsg(f *testing.F) {
 	f.Add("id/1", "dev.keyturn.secret.changed.v1", "k8s://c/watcher", "2026-03-14T15:09:26Z", "application/json", "name", "db", []byte("{}"))
-	f.Add(`"%41"`, "t", "/s", "", "", "ext", "%F0%9F%94%91", []byte(nil))
-	f.Add("1", "t", "//", "0001-01-01T00:00:00+23:00", "text/plain; charset=utf-8", "dataschema", "urn:x", []byte("x"))
+	f.Add("%41", "t", "k8s://c/projector", "", "", "ext", "%F0%9F%94%91", []byte(nil))
+	f.Add("1", "t", "k8s://c/actuator", "0001-01-01T00:00:00+23:00", "text/plain; charset=utf-8", "dataschema", "urn:x", []byte("x"))
 	f.Fuzz(func(t *testing.T, id, kind, source, at, mediaType, name, value string, data []byte) {
 		header := headers{"ce-specversion": {"1.0"}, "ce-id": {id}, "ce-type": {kind}, "ce-source": {source}}
 		for key, text := range map[string]string{"time": at, "datacontenttype": mediaType, name: value} {
@@ -114,8 +122,8 @@ func FuzzFromMsg(f *testing.F) {
 			t.Fatalf("what was written is not read: %v", err)
 		}
 		second, err := HeaderOf(again)
-		must(t, err)
-		wantEqual(t, "difference", first, second)
+		testkit.Must(t, err)
+		testkit.WantEqual(t, "difference", first, second)
 	})
 }
 
@@ -126,7 +134,7 @@ func FuzzHeaderOf(f *testing.F) {
 	f.Add("ü", "\xff", "\u0085", []byte(nil))
 	f.Fuzz(func(t *testing.T, id, subject, value string, data []byte) {
 		e := event.Event{Context: &event.EventContextV1{
-			ID: id, Type: "t", Source: *types.ParseURIRef("/s"), Subject: &subject, Extensions: map[string]any{"x": value},
+			ID: id, Type: "t", Source: *types.ParseURIRef("k8s://c/watcher"), Subject: &subject, Extensions: map[string]any{"x": value},
 		}, DataEncoded: data}
 		header, err := HeaderOf(e)
 		if err != nil {
@@ -145,4 +153,28 @@ func FuzzHeaderOf(f *testing.F) {
 			t.Errorf("got %v", got)
 		}
 	})
+}
+
+func BenchmarkAChangeIsWritten(b *testing.B) {
+	c := change()
+	b.ReportAllocs()
+	for b.Loop() {
+		e, err := c.Event()
+		testkit.Must(b, err)
+		_, err = HeaderOf(e)
+		testkit.Must(b, err)
+	}
+}
+
+func BenchmarkAChangeIsRead(b *testing.B) {
+	c := change()
+	subject, e := c.Subject(), mustEvent(b, c.Event)
+	header, err := HeaderOf(e)
+	testkit.Must(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := NewStored(subject, 1, testTime, header, e.Data()).Change(); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

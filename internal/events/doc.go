@@ -1,5 +1,6 @@
 // Package events is the contract between the programs: the events, their encoding, their subjects, and the names of the streams.
-// docs/events.md describes the same for readers in other languages. Package bus carries the events; this one has no connection and no clock.
+// docs/reference/events.md describes the same for readers in other languages. Package bus carries the events. This one has no connection
+// and no clock.
 //
 // A watcher publishes a [Change] about each source. An actuator reads the last one of each source, and publishes an [Outcome] about each workload
 // that depends on one. A projector publishes a [Projection] about each resource that wants values of Secrets. With a [Claim] and with [Watched], a
@@ -12,5 +13,5 @@
 // the type.
 //
 // Beside the contract, the package has what several packages need that do not import each other: [Budget], [CompareVersions], [Notices],
-// [Printable] and [StoreAddress].
+// [Printable], [PrintableLines] and [StoreAddress].
 package events

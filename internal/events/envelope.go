@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/cloudevents/sdk-go/v2/types"
 )
 
 // The names of the extensions. CloudEvents allows only lower-case letters and digits.
@@ -24,6 +26,9 @@ const (
 	extCausationID     = "causationid"
 	extWorkloadKind    = "workloadkind"
 )
+
+// commonExtensions is how many extensions an event without a trace context has, at most.
+const commonExtensions = 8
 
 const (
 	typePrefix  = "dev.keyturn."
@@ -94,32 +99,29 @@ func encode(p payload) (event.Event, error) {
 	if err != nil {
 		return event.Event{}, Rejectf(ReasonMalformed, "encoding the data: %w", err)
 	}
-	e := event.New()
-	e.SetID(v.id)
-	e.SetType(eventType(v.kind, v.verb))
-	e.SetSource(sourceURI(v.cluster, v.component))
-	e.SetSubject(v.selfLink)
-	e.SetTime(v.time.UTC())
-	e.SetDataContentType(jsonContentType)
-	e.DataEncoded = data
 	trace := v.trace.Valid()
+	extensions := make(map[string]any, commonExtensions)
 	for name, value := range v.extensions {
-		setExtension(&e, name, value)
+		setExtension(extensions, name, value)
 	}
-	setExtension(&e, extCluster, v.cluster)
-	setExtension(&e, extKind, string(v.kind))
-	setExtension(&e, extPartitionKey, v.cluster+"/"+v.uid)
-	setExtension(&e, TraceparentKey, trace.Parent)
-	setExtension(&e, TracestateKey, trace.State)
-	if err := e.Validate(); err != nil {
-		return event.Event{}, Rejectf(ReasonMalformed, "encoding the event: %w", err)
-	}
-	return e, nil
+	setExtension(extensions, extCluster, v.cluster)
+	setExtension(extensions, extKind, string(v.kind))
+	setExtension(extensions, extPartitionKey, v.cluster+"/"+v.uid)
+	setExtension(extensions, TraceparentKey, trace.Parent)
+	setExtension(extensions, TracestateKey, trace.State)
+	// The setters of the CloudEvents SDK parse and check each attribute. These follow from what has been checked.
+	return event.Event{
+		Context: &event.EventContextV1{
+			ID: v.id, Type: eventType(v.kind, v.verb), Source: types.URIRef{URL: sourceURL(v.cluster, v.component)}, Subject: new(v.selfLink),
+			Time: &types.Timestamp{Time: v.time.UTC()}, DataContentType: new(jsonContentType), Extensions: extensions,
+		},
+		DataEncoded: data,
+	}, nil
 }
 
-func setExtension(e *event.Event, name, value string) {
+func setExtension(extensions map[string]any, name, value string) {
 	if value != "" {
-		e.SetExtension(name, value)
+		extensions[name] = value
 	}
 }
 
@@ -224,8 +226,15 @@ func (v envelope) matches(p payload) error {
 	return nil
 }
 
-// sourceScheme begins the source attribute.
-const sourceScheme = "k8s://"
+const (
+	uriScheme    = "k8s"
+	sourceScheme = uriScheme + "://" // begins the source attribute
+)
+
+// sourceURL returns what the result of sourceURI is parsed to.
+func sourceURL(cluster, component string) url.URL {
+	return url.URL{Scheme: uriScheme, Host: cluster, Path: "/" + component}
+}
 
 func sourceURI(cluster, component string) string { return sourceScheme + cluster + "/" + component }
 

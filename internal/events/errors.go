@@ -11,9 +11,9 @@ var ErrNotFound = errors.New("no event on this subject")
 // The reasons why an attribute cannot be written or read. None quotes the value.
 var (
 	errBlank     = errors.New("empty, or with space around it")
-	errCanonical = errors.New("not a URI in its canonical form")
+	errSource    = errors.New("not " + sourceScheme + "<cluster>/<program>")
 	errTime      = errors.New("not a time of RFC 3339")
-	errMediaType = errors.New("not a media type of RFC 2046")
+	errMediaType = errors.New("not " + jsonContentType)
 	errName      = errors.New("the name has characters other than lower-case letters and digits")
 	errPercent   = errors.New("not percent-encoded")
 	errText      = errors.New("not text that a CloudEvents attribute can hold")

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const (
@@ -33,6 +34,14 @@ func change() Change {
 		Changed: []string{"password"}, Previous: sum("1"), ChangedAt: "4711",
 		WrittenAt: testTime.Truncate(time.Second),
 	}
+}
+
+// countedChange returns a change of a Secret with more keys than are listed. Of the last bucket, the only key was removed.
+func countedChange() Change {
+	c := change()
+	c.Truncated = true
+	c.Buckets = map[string]Key{"0f": {Fingerprint: sum("5"), ChangedAt: "4500"}, "a3": {Fingerprint: sum("6")}, "c0": {ChangedAt: "4711"}}
+	return c
 }
 
 func outcome() Outcome {
@@ -130,33 +139,17 @@ func allOutcomes() []Outcome {
 func mustEvent(t testing.TB, make func() (event.Event, error)) event.Event {
 	t.Helper()
 	e, err := make()
-	must(t, err)
+	testkit.Must(t, err)
 	return e
 }
 
 func throughTheWire(t *testing.T, e event.Event, subject string) event.Event {
 	t.Helper()
 	header, err := HeaderOf(e)
-	must(t, err)
+	testkit.Must(t, err)
 	got, err := FromMsg(subject, header, e.Data())
-	must(t, err)
+	testkit.Must(t, err)
 	return got
-}
-
-// must ends the test at an error.
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
-// wantEqual reports how two values differ, where what names them.
-func wantEqual(tb testing.TB, what string, want, got any, options ...cmp.Option) {
-	tb.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		tb.Errorf("%s (-want +got):\n%s", what, diff)
-	}
 }
 
 // version returns a change of the named Secret at a resourceVersion, with a content of its own.

@@ -47,6 +47,16 @@ func TestGoldenWireFormat(t *testing.T) {
 	for _, p := range allProjections() {
 		compareWire(t, mustEvent(t, p.Event), ProjectionSubject(p.Cluster, p.Target))
 	}
+	lagging := changeOf(KindOpenBao, VerbRotated)
+	lagging.Store.LagSeconds = 10
+	compareWireAs(t, "openbao.rotated.lagging", mustEvent(t, lagging.Event), Subject(lagging.Cluster, lagging.Source))
+	held := changeOf(KindSecret, VerbObserved)
+	held.Hold = "the migration runs"
+	for name, c := range map[string]Change{
+		"changed.truncated": countedChange(), "ignoring": leavingOut(), "onhold": held, "writers": written(),
+	} {
+		compareWireAs(t, "secret."+name, mustEvent(t, c.Event), c.Subject())
+	}
 	of := configuredOutcome()
 	compareWireAs(t, "rollout.completed.configured", mustEvent(t, of.Event), OutcomeSubject(of.Cluster, of.Workload))
 	compareWire(t, mustEvent(t, claim().Event), ClaimSubject(testCluster))
@@ -67,7 +77,7 @@ func compareWireAs(t *testing.T, name string, e event.Event, subject string) {
 func wire(t *testing.T, e event.Event, subject string) []byte {
 	t.Helper()
 	header, err := HeaderOf(e)
-	must(t, err)
+	testkit.Must(t, err)
 	var text bytes.Buffer
 	fmt.Fprintln(&text, subject)
 	for _, key := range slices.Sorted(maps.Keys(header)) {

@@ -13,7 +13,7 @@ type LastChange struct {
 	Seq                                        uint64    // the event's sequence on the stream
 	UID, ResourceVersion, ChangedAt, CreatedAt string    // those of the Change
 	All                                        Sum       // the fingerprint of all keys, under the key that KeyID names
-	Keys                                       []LastKey // in no order; empty if Truncated is set
+	Keys                                       []LastKey // in no order; empty if Truncated is set and there are no buckets
 	// Rare is nil for most sources, but not for a secret in a store. Copies share it, so it must not be changed.
 	Rare *RareFields
 
@@ -42,16 +42,24 @@ type LastKey struct {
 // IsGone reports whether the key was removed.
 func (k LastKey) IsGone() bool { return k.Sum == Sum{} }
 
-// RareFields has the fields that few events have, behind a pointer to keep LastChange small. Recent is in the form of LastChange.All, and TraceState
-// is that of the trace context. The others are those of Change.
+// RareFields has the fields that few events have, behind a pointer to keep LastChange small. Recent is in the form of LastChange.All, Buckets is in
+// that of LastChange.Keys, Added has the names of the keys of which Key.Added is set, sorted, and TraceState is that of the trace context. The others
+// are those of Change.
 type RareFields struct {
 	Since      time.Time
 	Hold       string
 	Cause      *Cause
 	Status     *Status
 	Store      *StoreState
+	Writers    []string
 	Recent     []Sum
+	Buckets    []LastKey
+	Added      []string
 	TraceState string
+	Generated  *Generated
+	Problem    string
+	// Uncounted has the keys that do not count, or that count again, with only Ignored and Since.
+	Uncounted map[string]Key
 }
 
 // changeVerbs lists the verbs of changes. The first means that the event could not be read.
@@ -81,10 +89,11 @@ func NewLastChange(seq uint64, storedAt time.Time, change Change) (LastChange, e
 	if err := c.setRare(change); err != nil {
 		return LastChange{}, err
 	}
-	if !change.Truncated {
-		if err := c.setKeys(change.Keys); err != nil {
+	if !change.Truncated || len(change.Buckets) > 0 {
+		if c.Keys, err = c.lastKeys(change.Keys); err != nil {
 			return LastChange{}, err
 		}
+		c.setUncounted(change.Keys)
 	}
 	for code := range uint8(len(changeVerbs)) {
 		if changeVerbs[code] == change.Verb {
@@ -115,30 +124,49 @@ func (c *LastChange) parseSum(text string) (Sum, error) {
 	return sum, err
 }
 
-func (c *LastChange) setKeys(keys map[string]Key) (err error) {
-	c.Keys = make([]LastKey, 0, len(keys))
+func (c *LastChange) lastKeys(keys map[string]Key) (last []LastKey, err error) {
+	last = make([]LastKey, 0, len(keys))
 	for name, k := range keys {
 		entry := LastKey{Name: name, ChangedAt: c.shared(k.ChangedAt)}
 		if k.Fingerprint != "" {
 			if entry.Sum, err = c.parseSum(k.Fingerprint); err != nil {
-				return err
+				return nil, err
 			}
 			if entry.IsGone() {
-				return fmt.Errorf("fingerprint %q is that of no value", k.Fingerprint)
+				return nil, fmt.Errorf("fingerprint %q is that of no value", k.Fingerprint)
 			}
 		}
-		c.Keys = append(c.Keys, entry)
+		last = append(last, entry)
 	}
-	return nil
+	return last, nil
+}
+
+func (c *LastChange) setUncounted(keys map[string]Key) {
+	for name, k := range keys {
+		if k.Ignored == "" && k.Since == "" {
+			continue
+		}
+		if c.Rare == nil {
+			c.Rare = &RareFields{}
+		}
+		if c.Rare.Uncounted == nil {
+			c.Rare.Uncounted = make(map[string]Key)
+		}
+		c.Rare.Uncounted[name] = Key{Ignored: unique.Make(k.Ignored).Value(), Since: c.shared(k.Since)}
+	}
 }
 
 // setRare leaves Rare nil if the change has none of its fields.
 func (c *LastChange) setRare(change Change) error {
 	rare := RareFields{
 		Since: change.Since, Hold: change.Hold, Cause: change.Cause, Status: change.Status, TraceState: strings.Clone(change.Trace.State),
+		Generated: change.Generated, Problem: change.Problem,
 	}
 	if change.Store != nil {
 		rare.Store = internStore(*change.Store)
+	}
+	for _, name := range change.Writers {
+		rare.Writers = append(rare.Writers, unique.Make(name).Value())
 	}
 	for _, text := range change.Recent {
 		sum, err := c.parseSum(text)
@@ -147,8 +175,20 @@ func (c *LastChange) setRare(change Change) error {
 		}
 		rare.Recent = append(rare.Recent, sum)
 	}
-	if !rare.Since.IsZero() || rare.Hold != "" || rare.Cause != nil || rare.Status != nil || rare.Store != nil || rare.Recent != nil ||
-		rare.TraceState != "" {
+	if len(change.Buckets) > 0 {
+		var err error
+		if rare.Buckets, err = c.lastKeys(change.Buckets); err != nil {
+			return err
+		}
+	}
+	for name, k := range change.Keys {
+		if k.Added && !change.Truncated {
+			rare.Added = append(rare.Added, name)
+		}
+	}
+	slices.Sort(rare.Added)
+	if !rare.Since.IsZero() || rare.Hold != "" || rare.Cause != nil || rare.Status != nil || rare.Store != nil || rare.Writers != nil ||
+		rare.Recent != nil || rare.Buckets != nil || rare.Added != nil || rare.TraceState != "" || rare.Generated != nil || rare.Problem != "" {
 		c.Rare = &rare
 	}
 	return nil
@@ -230,22 +270,42 @@ func (c *LastChange) Change(cluster string, source Source) Change {
 	case c.hasPrevious:
 		change.Previous = otherFingerprint
 	}
-	if !c.Truncated {
-		change.Keys = make(map[string]Key, len(c.Keys))
+	rare := c.rare()
+	if !c.Truncated || rare.Buckets != nil {
+		change.Keys = c.byName(c.Keys)
 	}
-	for _, k := range c.Keys {
+	if rare.Buckets != nil {
+		change.Buckets = c.byName(rare.Buckets)
+	}
+	change.Since, change.Hold, change.Cause, change.Status, change.Store = rare.Since, rare.Hold, rare.Cause, rare.Status, rare.Store
+	change.Writers, change.Generated, change.Problem = rare.Writers, rare.Generated, rare.Problem
+	for _, sum := range rare.Recent {
+		change.Recent = append(change.Recent, sum.Text(c.KeyID()))
+	}
+	for _, name := range rare.Added {
+		key := change.Keys[name]
+		key.Added = true
+		change.Keys[name] = key
+	}
+	for name, uncounted := range rare.Uncounted {
+		key := change.Keys[name]
+		key.Ignored, key.Since = uncounted.Ignored, uncounted.Since
+		change.Keys[name] = key
+	}
+	return change
+}
+
+// byName is the inverse of lastKeys.
+func (c *LastChange) byName(last []LastKey) map[string]Key {
+	keys := make(map[string]Key, len(last))
+	for _, k := range last {
 		entry := Key{ChangedAt: k.ChangedAt}
 		if !k.IsGone() {
 			entry.Fingerprint = k.Sum.Text(c.KeyID())
 		}
-		change.Keys[k.Name] = entry
+		keys[k.Name] = entry
 	}
-	rare := c.rare()
-	change.Since, change.Hold, change.Cause, change.Status, change.Store = rare.Since, rare.Hold, rare.Cause, rare.Status, rare.Store
-	for _, sum := range rare.Recent {
-		change.Recent = append(change.Recent, sum.Text(c.KeyID()))
-	}
-	return change
+	return keys
 }
 
 // changed returns Changed of the change: the keys that changed last, if the event says that something did. A creation changes all of them.

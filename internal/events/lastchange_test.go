@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // everyField compares structs by all of their fields, and the keys of a LastChange in any order.
@@ -21,7 +23,7 @@ var everyField = cmp.Options{
 func kept(t testing.TB, seq uint64, c Change) *LastChange {
 	t.Helper()
 	last, err := NewLastChange(seq, testTime, c)
-	must(t, err)
+	testkit.Must(t, err)
 	return &last
 }
 
@@ -31,8 +33,10 @@ func TestALastChangeHasWhatTheChangeSays(t *testing.T) {
 	created.Created, created.Previous, created.CreatedAt = true, "", created.ResourceVersion
 	created.Keys, created.Changed = map[string]Key{"a": {Fingerprint: sum("3")}, "b": {Fingerprint: sum("4")}}, []string{"a", "b"}
 	rare.Hold, rare.Ignore, rare.Match, rare.Since = "until Monday", true, true, testTime.Truncate(time.Second)
+	rare.Writers = []string{"external-secrets", "postgres-operator"}
 	rare.Cause = &Cause{Source: "externalsecret/db", Event: "bao/root/secret/shop/db/7"}
-	for _, want := range append(allChanges(), same, created, rare) {
+	rare.Keys["password"] = Key{Fingerprint: sum("3"), ChangedAt: "4711", Added: true}
+	for _, want := range append(allChanges(), same, created, rare, countedChange(), leavingOut()) {
 		t.Run(string(want.Source.Kind)+" "+string(want.Verb), func(t *testing.T) {
 			last := kept(t, 7, want)
 			if last.Seq != 7 || !last.StoredAt().Equal(testTime) {
@@ -49,7 +53,7 @@ func TestALastChangeHasWhatTheChangeSays(t *testing.T) {
 			if want.Verb == VerbDeleted {
 				want.Changed = nil // No watcher says that of a deletion.
 			}
-			wantEqual(t, "change", want, got, cmpopts.EquateEmpty())
+			testkit.WantEqual(t, "change", want, got, cmpopts.EquateEmpty())
 		})
 	}
 }
@@ -66,9 +70,9 @@ func TestALastChangeIsSmall(t *testing.T) {
 
 // Anyone with the permission to publish may have written what is on the stream.
 func FuzzNewLastChange(f *testing.F) {
-	for _, c := range allChanges() {
+	for _, c := range append(allChanges(), countedChange(), leavingOut()) {
 		data, err := json.Marshal(c)
-		must(f, err)
+		testkit.Must(f, err)
 		f.Add(string(c.Source.Kind), string(c.Verb), c.ResourceVersion, c.Fingerprint, c.Trace.Parent, data)
 	}
 	f.Fuzz(func(t *testing.T, kind, verb, version, fingerprint, parent string, data []byte) {

@@ -203,5 +203,6 @@ func (c *LastChange) isBefore(other *LastChange) bool {
 func (c *LastChange) isSame(other *LastChange) bool {
 	return c.UID == other.UID && c.ResourceVersion == other.ResourceVersion && (c.Verb() == VerbDeleted) == (other.Verb() == VerbDeleted) &&
 		c.keyID == other.keyID && c.All == other.All && c.ChangedAt == other.ChangedAt && c.Ignore == other.Ignore &&
-		c.rare().Hold == other.rare().Hold
+		c.rare().Hold == other.rare().Hold && (c.rare().Buckets == nil) == (other.rare().Buckets == nil) &&
+		maps.Equal(c.rare().Uncounted, other.rare().Uncounted)
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // place is where an event is on the stream: its epoch, its sequence there, and how many seconds after testTime it was stored.
@@ -19,7 +21,7 @@ func at(t testing.TB, p place, alter func(*Change)) *LastChange {
 	c := version("db", "10")
 	alter(&c)
 	last, err := NewLastChange(p.seq, testTime.Add(time.Duration(p.second)*time.Second), c)
-	must(t, err)
+	testkit.Must(t, err)
 	last.Epoch = p.epoch
 	return &last
 }
@@ -45,7 +47,13 @@ func TestPut(t *testing.T) {
 		changed = func(p place, uid, resourceVersion string) *LastChange { return at(t, p, of(uid, resourceVersion)) }
 		deleted = func(p place, uid, resourceVersion string) *LastChange { return at(t, p, gone(uid, resourceVersion)) }
 	)
-	first := place{1, 5, 5}
+	first, second := place{1, 5, 5}, place{1, 6, 6}
+	with := func(p place, alter func(*Change)) *LastChange {
+		return at(t, p, func(c *Change) { of("u", "10")(c); alter(c) })
+	}
+	ttl := func(p place, key Key) *LastChange {
+		return with(p, func(c *Change) { c.Keys = map[string]Key{"ttl": key} })
+	}
 	for _, tt := range []struct {
 		name       string
 		known, put *LastChange
@@ -56,23 +64,27 @@ func TestPut(t *testing.T) {
 	}{
 		{"the first event is new", nil, changed(first, "u", "10"), true, 5, "u"},
 		{"the same event is not", changed(first, "u", "10"), changed(first, "u", "10"), false, 5, "u"},
-		{"an earlier version that is stored later is not", changed(first, "u", "10"), changed(place{1, 6, 6}, "u", "9"), false, 5, "u"},
-		{"the longer version is the later one", changed(first, "u", "9"), changed(place{1, 6, 6}, "u", "10"), true, 6, "u"},
-		{"a deletion is", changed(first, "u", "10"), deleted(place{1, 6, 6}, "u", "10"), true, 6, "u"},
-		{"what was before a deletion is not", deleted(place{1, 6, 6}, "u", "10"), changed(first, "u", "10"), false, 6, "u"},
+		{"an earlier version that is stored later is not", changed(first, "u", "10"), changed(second, "u", "9"), false, 5, "u"},
+		{"the longer version is the later one", changed(first, "u", "9"), changed(second, "u", "10"), true, 6, "u"},
+		{"a deletion is", changed(first, "u", "10"), deleted(second, "u", "10"), true, 6, "u"},
+		{"what was before a deletion is not", deleted(second, "u", "10"), changed(first, "u", "10"), false, 6, "u"},
 		{"what a restored stream has from before is not new", changed(first, "v", "3"), changed(place{2, 5, 4}, "u", "10"), false, 5, "v"},
 		{"what is published again is not new, but is there", changed(first, "u", "10"), changed(place{2, 1, 6}, "u", "10"), false, 1, "u"},
+		{"another fingerprint of the same version is new", changed(first, "u", "10"), with(second, func(c *Change) { c.Fingerprint = sum("9") }), true, 6, "u"},
+		{"that it is ignored now is new", changed(first, "u", "10"), with(second, func(c *Change) { c.Ignore = true }), true, 6, "u"},
+		{"that it is on hold now is new", changed(first, "u", "10"), with(second, func(c *Change) { c.Hold = "not today" }), true, 6, "u"},
 		{
-			"another fingerprint of the same version is new", changed(first, "u", "10"),
-			at(t, place{1, 6, 6}, func(c *Change) { of("u", "10")(c); c.Fingerprint = sum("9") }), true, 6, "u",
+			"that it has buckets now is new", with(first, func(c *Change) { c.Keys, c.Truncated = nil, true }), with(second, func(c *Change) {
+				c.Truncated, c.Buckets = true, map[string]Key{"a3": {Fingerprint: sum("6"), ChangedAt: "10"}}
+			}), true, 6, "u",
 		},
 		{
-			"that it is ignored now is new", changed(first, "u", "10"),
-			at(t, place{1, 6, 6}, func(c *Change) { of("u", "10")(c); c.Ignore = true }), true, 6, "u",
+			"that a key does not count now is new", ttl(first, Key{Fingerprint: sum("6")}),
+			ttl(second, Key{Fingerprint: sum("6"), Ignored: IgnoredAsStaticCreds}), true, 6, "u",
 		},
 		{
-			"that it is on hold now is new", changed(first, "u", "10"),
-			at(t, place{1, 6, 6}, func(c *Change) { of("u", "10")(c); c.Hold = "not today" }), true, 6, "u",
+			"that a key counts again is new", ttl(first, Key{Fingerprint: sum("6"), Ignored: IgnoredAsStaticCreds}),
+			ttl(second, Key{Fingerprint: sum("6"), Since: "10"}), true, 6, "u",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -171,10 +183,10 @@ func TestTheLastChangeOfAStoreIsTheNewestOfAllClusters(t *testing.T) {
 	}
 	var names []string
 	l.Each(KindOpenBao, "shop", func(name string, c *LastChange) { names = append(names, name+" "+c.ResourceVersion) })
-	wantEqual(t, "each", []string{source.Name + " 300"}, names)
+	testkit.WantEqual(t, "each", []string{source.Name + " 300"}, names)
 	var all []string
 	l.All(func(source Source, c *LastChange) { all = append(all, source.Name+" "+c.ResourceVersion) })
-	wantEqual(t, "all", names, all)
+	testkit.WantEqual(t, "all", names, all)
 }
 
 func TestEachIsOfOneKindAndNamespace(t *testing.T) {
@@ -187,11 +199,11 @@ func TestEachIsOfOneKindAndNamespace(t *testing.T) {
 	var names []string
 	l.Each(KindSecret, "shop", func(name string, _ *LastChange) { names = append(names, name) })
 	slices.Sort(names)
-	wantEqual(t, "each", []string{"a", "b"}, names)
+	testkit.WantEqual(t, "each", []string{"a", "b"}, names)
 	var all []string
 	l.All(func(source Source, _ *LastChange) { all = append(all, source.Namespace+"/"+source.String()) })
 	slices.Sort(all)
-	wantEqual(t, "all", []string{"bank/secret/d", "shop/configmap/c", "shop/secret/a", "shop/secret/b"}, all)
+	testkit.WantEqual(t, "all", []string{"bank/secret/d", "shop/configmap/c", "shop/secret/a", "shop/secret/b"}, all)
 }
 
 func TestADeletionIsForgottenWhenTheStreamHasDroppedIt(t *testing.T) {

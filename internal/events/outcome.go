@@ -11,7 +11,7 @@ import (
 
 // Outcome is the event about what became of one or more changes at a workload: it was rolled, skipped or held.
 //
-// The fields that are not encoded as JSON are attributes of the CloudEvent. The others are its data. docs/events.md lists both.
+// The fields that are not encoded as JSON are attributes of the CloudEvent. The others are its data. docs/reference/events.md lists both.
 type Outcome struct {
 	Cluster         string    `json:"-"` // the configured name of the cluster that the workload is in
 	Verb            Verb      `json:"-"` // VerbStarted, VerbCompleted, VerbFailed, VerbSkipped or VerbHeld
@@ -173,14 +173,19 @@ func ValidateWorkloadKind(kind, apiVersion, resource string) error {
 	group, version, _ := strings.Cut(apiVersion, "/")
 	_, known := workloadPaths[kind]
 	switch {
-	case known:
+	case !isSubdomain(group) || !strings.Contains(group, ".") || !isWord(version):
+		return fmt.Errorf("apiVersion: %q, want the group and the version of a custom resource, such as example.org/v1", apiVersion)
+	case known: // After the apiVersion: another name would not help a kind of Kubernetes itself.
 		return fmt.Errorf("kind: %q is another kind of workload, want a name of its own", kind)
 	case !isWord(kind):
 		return fmt.Errorf("kind: %q, want 1 to %d lower-case letters and digits", kind, maxLabel)
-	case !isSubdomain(group) || !strings.Contains(group, ".") || !isWord(version):
-		return fmt.Errorf("apiVersion: %q, want the group and the version of a custom resource, such as example.org/v1", apiVersion)
 	case !isWord(resource):
 		return fmt.Errorf("resource: %q, want the plural in the API, such as widgets", resource)
 	}
 	return nil
+}
+
+// OutcomeSubject returns the subject of the outcomes of a workload: keyturn.v1.<cluster>.rollout.<namespace>.<kind>-<name>.
+func OutcomeSubject(cluster string, w Workload) string {
+	return Address{Cluster: cluster, Kind: KindRollout, Namespace: w.Namespace, Name: w.Kind + "-" + w.Name}.Subject()
 }

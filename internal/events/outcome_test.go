@@ -3,6 +3,8 @@ package events
 import (
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestOutcomeSurvivesTheWire(t *testing.T) {
@@ -10,8 +12,8 @@ func TestOutcomeSurvivesTheWire(t *testing.T) {
 		t.Run(string(want.Verb)+" "+want.Workload.Kind, func(t *testing.T) {
 			e := throughTheWire(t, mustEvent(t, want.Event), OutcomeSubject(want.Cluster, want.Workload))
 			got, err := ParseOutcome(e)
-			must(t, err)
-			wantEqual(t, "difference", want, got)
+			testkit.Must(t, err)
+			testkit.WantEqual(t, "difference", want, got)
 			if err := matchSubject(OutcomeSubject(want.Cluster, want.Workload), got); err != nil {
 				t.Error(err)
 			}
@@ -28,15 +30,15 @@ func TestAnOutcomeOfAReasonThatWasRenamedHasTheNewName(t *testing.T) {
 				want.Generation, want.StartedAt = 0, time.Time{}
 			}
 			got, err := ParseOutcome(throughTheWire(t, mustEvent(t, want.Event), OutcomeSubject(want.Cluster, want.Workload)))
-			must(t, err)
+			testkit.Must(t, err)
 			want.Reason = now
-			wantEqual(t, string(verb)+" "+before, want, got)
+			testkit.WantEqual(t, string(verb)+" "+before, want, got)
 		}
 	}
 }
 
 func TestOutcomeIsNotPublishedWhen(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		alter func(*Outcome)
 	}{
@@ -46,8 +48,7 @@ func TestOutcomeIsNotPublishedWhen(t *testing.T) {
 			o.Workload.Kind, o.Workload.APIVersion, o.Workload.Resource = "widget", "../../api/v1", "secrets"
 		}},
 		{"a known kind names a place", func(o *Outcome) { o.Workload.APIVersion, o.Workload.Resource = "example.org/v1", "widgets" }},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := outcome()
 			tt.alter(&o)
@@ -87,7 +88,7 @@ func FuzzParseOutcome(f *testing.F) {
 }
 
 func TestSelfLinks(t *testing.T) {
-	tests := map[string]string{
+	for kind, want := range map[string]string{
 		"deployment":  "/apis/apps/v1/namespaces/shop/deployments/web",
 		"statefulset": "/apis/apps/v1/namespaces/shop/statefulsets/web",
 		"daemonset":   "/apis/apps/v1/namespaces/shop/daemonsets/web",
@@ -97,8 +98,7 @@ func TestSelfLinks(t *testing.T) {
 
 		"externalsecret": "/apis/external-secrets.io/v1/namespaces/shop/externalsecrets/web",
 		"pod":            "",
-	}
-	for kind, want := range tests {
+	} {
 		if got := (Workload{Kind: kind, Namespace: "shop", Name: "web"}).selfLink(); got != want {
 			t.Errorf("%s: got %s, want %s", kind, got, want)
 		}
@@ -106,7 +106,7 @@ func TestSelfLinks(t *testing.T) {
 }
 
 func TestAWorkloadOfAConfiguredKindSaysWhereItIs(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, kind, apiVersion, resource string
 		want                             string
 	}{
@@ -117,13 +117,10 @@ func TestAWorkloadOfAConfiguredKindSaysWhereItIs(t *testing.T) {
 		{"a kind that readers know", "deployment", "example.org/v1", "deployments", ""},
 		{"a group of Kubernetes without a domain", "widget", "apps/v1", "widgets", ""},
 		{"a path in the version", "widget", "example.org/v1/namespaces/other", "widgets", ""},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := Workload{Kind: tt.kind, Namespace: "shop", Name: "web", APIVersion: tt.apiVersion, Resource: tt.resource}
-			if got := w.selfLink(); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			testkit.WantEqual(t, "self link", tt.want, w.selfLink())
 		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 // Projection is the event about a resource that wants the values of Secrets in its fields. It says that the resource has them, or why it does not.
 // It names keys and fields, and contains nothing that is derived from a value.
 //
-// The fields that are not encoded as JSON are attributes of the CloudEvent. The others are its data. docs/events.md lists both.
+// The fields that are not encoded as JSON are attributes of the CloudEvent. The others are its data. docs/reference/events.md lists both.
 type Projection struct {
 	Cluster         string    `json:"-"` // the configured name of the cluster that the resource is in
 	Verb            Verb      `json:"-"` // VerbApplied, VerbSkipped or VerbFailed

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // projection returns one whose fields were applied.
@@ -80,8 +82,7 @@ func FuzzParseProjection(f *testing.F) {
 			return
 		}
 		again, err := parseProjection(mustEvent(t, p.Event))
-		if diff := cmp.Diff(p, again, cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Fatalf("%v (-want +got):\n%s", err, diff)
-		}
+		testkit.Must(t, err)
+		testkit.WantEqual(t, "read again", p, again, cmpopts.EquateEmpty())
 	})
 }

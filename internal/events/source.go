@@ -153,7 +153,8 @@ func Verbs() []Verb {
 // Origins names the clusters whose changes an actuator acts on.
 type Origins struct {
 	Cluster string // the actuator's own cluster
-	// StoresFrom lists the clusters whose watchers watch secret stores for it. Of their changes, only those in stores are acted on.
+	// StoresFrom lists the clusters whose watchers watch secret stores for it. Of their changes, only those in stores are acted on. Each of
+	// these watchers publishes under its own name: copies for each cluster would need somebody who may publish under every name.
 	StoresFrom []string
 }
 

@@ -3,6 +3,8 @@ package events
 import (
 	"errors"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestValidateRefusesAnotherSubject(t *testing.T) {
@@ -21,7 +23,7 @@ func TestValidateRefusesAnotherSubject(t *testing.T) {
 
 func TestImpersonated(t *testing.T) {
 	own := change()
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		subject string
 		alter   func(*Stored)
@@ -32,8 +34,7 @@ func TestImpersonated(t *testing.T) {
 		{name: "the source attribute of another cluster", alter: func(s *Stored) { s.Event.SetSource("k8s://prod-ap/watcher") }, want: "prod-ap"},
 		{name: "the cluster attribute of another", alter: func(s *Stored) { s.Event.SetExtension(extCluster, "prod-ap") }, want: "prod-ap"},
 		{name: "what cannot be read says nothing", subject: "keyturn.v1.prod-ap.secret.shop.db", alter: func(s *Stored) { s.Err = errors.New("unreadable") }},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			stored := Stored{Subject: Subject(own.Cluster, own.Source), Event: mustEvent(t, own.Event)}
 			if tt.subject != "" {
@@ -42,9 +43,7 @@ func TestImpersonated(t *testing.T) {
 			if tt.alter != nil {
 				tt.alter(&stored)
 			}
-			if got := stored.Impersonated(); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			testkit.WantEqual(t, "cluster", tt.want, stored.Impersonated())
 		})
 	}
 }

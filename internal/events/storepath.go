@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // RootNamespace names the root namespace of a secret store. The stores reserve this name, so no other namespace has it.
@@ -91,7 +92,12 @@ type StoreState struct {
 	Revision  string `json:"revision"`
 	Operation string `json:"operation,omitempty"` // the operation in the store's audit; empty if the change was not seen there
 	By        string `json:"by,omitempty"`        // the display name of the token that made the change; empty if unknown
+	// LagSeconds is for how long a server of the store may still answer without the change, as the configuration of the store declares.
+	LagSeconds int64 `json:"lagSeconds,omitempty"`
 }
+
+// MaxLag is the longest that a server of a store lags behind. An older state that it still returns afterwards was restored.
+const MaxLag = 5 * time.Minute
 
 // The supported secrets engines.
 const (
@@ -107,6 +113,7 @@ func (s *StoreState) validate() error {
 	return cmp.Or(
 		faultIf(s.Engine != EngineKV && s.Engine != EngineDatabase && s.Engine != EngineLDAP, "the engine is unknown"),
 		faultIf(s.Version < 0, "the version is negative"),
+		faultIf(s.LagSeconds < 0 || s.LagSeconds > int64(MaxLag/time.Second), "the lag is negative or too long"),
 		faultIf(s.Revision == "" || len(s.Revision) > maxName || !isText(s.Revision), "the revision is missing or malformed"))
 }
 

@@ -41,11 +41,6 @@ func Subject(cluster string, s Source) string {
 	return Address{Cluster: cluster, Kind: s.Kind, Namespace: s.Namespace, Name: s.Name}.Subject()
 }
 
-// OutcomeSubject returns the subject of the outcomes of a workload: keyturn.v1.<cluster>.rollout.<namespace>.<kind>-<name>.
-func OutcomeSubject(cluster string, w Workload) string {
-	return Address{Cluster: cluster, Kind: KindRollout, Namespace: w.Namespace, Name: w.Kind + "-" + w.Name}.Subject()
-}
-
 // Source returns the source that the address identifies.
 func (a Address) Source() Source { return Source{Kind: a.Kind, Namespace: a.Namespace, Name: a.Name} }
 

@@ -9,7 +9,7 @@ import (
 )
 
 func TestSubject(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, got, want string
 	}{
 		{"a secret has a subject of six tokens", Subject("prod-eu", Source{KindSecret, "shop", "db"}), "keyturn.v1.prod-eu.secret.shop.db"},
@@ -20,8 +20,7 @@ func TestSubject(t *testing.T) {
 		{"history has a root of its own", HistorySubject("keyturn.v1.c.secret.shop.db"), "keyturn.history.v1.c.secret.shop.db"},
 		{"a dead letter is under the cluster that refused it", DeadLetterSubject("c", "keyturn.v1.c.secret.shop.db"), "keyturn.deadletter.v1.c.secret.shop.db"},
 		{"a dead letter keeps a foreign cluster as a token", DeadLetterSubject("c", "keyturn.v1.other.secret.shop.db"), "keyturn.deadletter.v1.c.other.secret.shop.db"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.got != tt.want {
 				t.Errorf("got %s, want %s", tt.got, tt.want)
@@ -32,7 +31,7 @@ func TestSubject(t *testing.T) {
 
 func TestParseSubjectRefuses(t *testing.T) {
 	long := strings.Repeat("a", 254)
-	tests := []struct {
+	for _, tt := range []struct {
 		name, subject, reason string
 	}{
 		{"another tree", "orders.v1.c.secret.shop.db", ReasonMalformed},
@@ -48,8 +47,7 @@ func TestParseSubjectRefuses(t *testing.T) {
 		{"a path that is escaped where it need not be", "keyturn.v1.c.openbao._.bao/root/secret/%64b", ReasonMalformed},
 		{"a path with a control character", "keyturn.v1.c.openbao._.bao/root/secret/a%0Ab", ReasonMalformed},
 		{"an outcome without a workload kind", "keyturn.v1.c.rollout.shop.web", ReasonMalformed},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := ParseSubject(tt.subject)
 			var reject *RejectError

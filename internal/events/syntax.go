@@ -56,6 +56,9 @@ func isDataKey(text string) bool {
 	return len(text) <= maxName && isOf(text, func(c byte) bool { return isDash(c) || c >= 'A' && c <= 'Z' || c == '_' || c == '.' })
 }
 
+// isBucket reports whether the text can be the name of a bucket.
+func isBucket(text string) bool { return len(text) == 2 && isOf(text, isHexDigit) }
+
 // isVersion reports whether the text can be the resourceVersion in an event: a decimal number of 64 bits.
 func isVersion(text string) bool { return len(text) <= 20 && isDigits(text) }
 
@@ -75,10 +78,12 @@ func isOf(text string, isLegal func(byte) bool) bool {
 func isFingerprint(text string) bool {
 	id, digits, ok := strings.Cut(text, ":")
 	return ok && strings.HasPrefix(id, "k") && isWord(id[1:]) && len(digits) == 32 &&
-		isOf(digits, func(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' })
+		isOf(digits, isHexDigit)
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isHexDigit(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' }
 
 func isAlnum(c byte) bool { return c >= 'a' && c <= 'z' || isDigit(c) }
 

@@ -11,7 +11,22 @@ import (
 // percentEncode encodes an attribute for a message header: it percent-encodes the UTF-8 bytes of space, '"', '%' and
 // everything outside U+0021..U+007E. This includes CR and LF, so no value can add a header.
 func percentEncode(text string) string {
-	return escaped(text, func(c byte) bool { return c > ' ' && c <= '~' && c != '"' && c != '%' })
+	if isLiteral(text) {
+		return text
+	}
+	return escaped(text, isLiteralByte)
+}
+
+func isLiteralByte(c byte) bool { return c > ' ' && c <= '~' && c != '"' && c != '%' }
+
+// isLiteral reports whether an attribute is in a header as it is, as almost all of Keyturn's are.
+func isLiteral(text string) bool {
+	for i := range len(text) {
+		if !isLiteralByte(text[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // escaped returns a text with each byte as %XX that is not plain.
@@ -30,11 +45,11 @@ func escaped(text string, isPlain func(byte) bool) string {
 	return b.String()
 }
 
-// percentDecode is the inverse of percentEncode. As the NATS binding requires, it also accepts lower-case hex digits and
-// values in double quotes. It checks the decoded text, so it rejects overlong and otherwise invalid UTF-8.
+// percentDecode is the inverse of percentEncode. It also accepts lower-case hex digits. It checks the decoded text, so it rejects overlong and
+// otherwise invalid UTF-8.
 func percentDecode(value string) (string, error) {
-	if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
-		value = unquote(value[1 : len(value)-1])
+	if isLiteral(value) {
+		return value, nil
 	}
 	value, err := url.PathUnescape(value)
 	switch {
@@ -46,32 +61,22 @@ func percentDecode(value string) (string, error) {
 	return value, nil
 }
 
-// unquote resolves the escapes of a quoted value: a backslash stands for the character after it.
-func unquote(value string) string {
-	if !strings.Contains(value, `\`) {
-		return value
-	}
-	var b strings.Builder
-	for i := 0; i < len(value); i++ {
-		if value[i] == '\\' && i+1 < len(value) {
-			i++
-		}
-		b.WriteByte(value[i])
-	}
-	return b.String()
-}
-
 // isText reports whether the text is a CloudEvents String: valid UTF-8 without control characters and noncharacters.
 func isText(text string) bool {
-	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
+	return isLiteral(text) || utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
 		return r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0xfdd0 && r <= 0xfdef || r&0xfffe == 0xfffe
 	})
 }
 
 // Printable returns untrusted text as one line that is safe to print, with spaces for what controls a terminal or reorders text.
-func Printable(text string) string {
+func Printable(text string) string { return printable(text, "") }
+
+// PrintableLines is Printable for text of several lines: it keeps line feeds and tabs.
+func PrintableLines(text string) string { return printable(text, "\n\t") }
+
+func printable(text, kept string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && !strings.ContainsRune(kept, r) {
 			return ' '
 		}
 		return r
@@ -116,4 +121,17 @@ func HoldText(value string) string {
 		return text
 	}
 	return strings.TrimSpace(strings.ToValidUTF8(text[:maxHold-len("...")], "")) + "..." // The cut may split a character.
+}
+
+// EscapeControls returns JSON or YAML with the escape of each control character except line feeds and tabs, which are between values.
+func EscapeControls(text string) string {
+	var clean strings.Builder
+	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			fmt.Fprintf(&clean, `\u%04x`, r)
+		} else {
+			clean.WriteRune(r)
+		}
+	}
+	return clean.String()
 }

@@ -8,18 +8,15 @@ import (
 )
 
 func TestPercentCoding(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, text, value string
 	}{
 		{"letters and signs stay", "/api/v1/namespaces/shop~a|b{c}", "/api/v1/namespaces/shop~a|b{c}"},
 		{"space, quote and percent are encoded", `a "b" 5%`, "a%20%22b%22%205%25"},
 		{"what is not ASCII is encoded byte by byte in upper case", "Zürich 🔑", "Z%C3%BCrich%20%F0%9F%94%91"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := percentEncode(tt.text); got != tt.value {
-				t.Errorf("encoded: got %s, want %s", got, tt.value)
-			}
+			testkit.WantEqual(t, "encoded", tt.value, percentEncode(tt.text))
 			if got, err := percentDecode(tt.value); err != nil || got != tt.text {
 				t.Errorf("decoded: got %q, %v; want %q", got, err, tt.text)
 			}
@@ -27,20 +24,9 @@ func TestPercentCoding(t *testing.T) {
 	}
 }
 
-func TestPercentDecodeTakesWhatOthersWrite(t *testing.T) {
-	tests := []struct {
-		name, value, want string
-	}{
-		{"lower-case digits", "%c3%bc", "ü"},
-		{"a quoted value", `"a b"`, "a b"},
-		{"escapes within quotes", `"a\"b\\c"`, `a"b\c`},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got, err := percentDecode(tt.value); err != nil || got != tt.want {
-				t.Errorf("got %q, %v; want %q", got, err, tt.want)
-			}
-		})
+func TestPercentDecodeTakesDigitsInLowerCase(t *testing.T) {
+	if got, err := percentDecode("%c3%bc"); err != nil || got != "ü" {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 
@@ -64,12 +50,13 @@ func TestTextsOfOthersArePrintedAsOneLine(t *testing.T) {
 		{"what reorders text", "a\u202eb\u2066c\u200fd\u061ce", "a b c d e"},
 		{"what is no text", "a\xff\x00b", "a\uFFFD b"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := Printable(tt.text); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { testkit.WantEqual(t, "text", tt.want, Printable(tt.text)) })
 	}
+}
+
+func TestTextsOfOthersKeepTheirLines(t *testing.T) {
+	const text, want = "NAME\tVERSION\nweb\tv1\x1b[2J\r\u202e\n", "NAME\tVERSION\nweb\tv1 [2J  \n"
+	testkit.WantEqual(t, "text", want, PrintableLines(text))
 }
 
 func TestALongTextOfOthersIsCutBetweenCharacters(t *testing.T) {
@@ -82,24 +69,19 @@ func TestALongTextOfOthersIsCutBetweenCharacters(t *testing.T) {
 		{"within a character", "größer", 3, "gr"},
 		{"what is longer once it can be printed", "\xffa\xffa", 4, "\uFFFDa"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := Shorten(tt.text, tt.size); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { testkit.WantEqual(t, "text", tt.want, Shorten(tt.text, tt.size)) })
 	}
 }
 
 func TestAHoldIsToldInOneShortLine(t *testing.T) {
-	tests := []struct{ name, value, want string }{
+	for _, tt := range []struct{ name, value, want string }{
 		{"no value is no hold", "", ""},
 		{"a reason", "migration until Monday", "migration until Monday"},
 		{"with spaces and lines", "  the\nmigration\r\n\truns ", "the migration runs"},
 		{"with what turns the text around", "a\u202eb", "a?b"},
 		{"that is too long", strings.Repeat("x", maxHold+1), strings.Repeat("x", maxHold-3) + "..."},
 		{"that is cut within a letter", strings.Repeat("é", maxHold), strings.Repeat("é", (maxHold-3)/2) + "..."},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := HoldText(tt.value)
 			if got != tt.want {
@@ -130,14 +112,4 @@ func FuzzHoldText(f *testing.F) {
 			t.Errorf("%q is read as %q: %v", value, parsed.Hold, err)
 		}
 	})
-}
-
-func TestGoldenEventOfASourceOnHoldSaysWhy(t *testing.T) {
-	held := changeOf(KindSecret, VerbObserved)
-	held.Hold = "the migration runs"
-	parsed, err := ParseChange(mustEvent(t, held.Event))
-	if err != nil || parsed.Hold != held.Hold {
-		t.Errorf("it says %q, %v", parsed.Hold, err)
-	}
-	testkit.Golden(t, "testdata/secret.onhold.golden", wire(t, mustEvent(t, held.Event), Subject(held.Cluster, held.Source)))
 }

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -16,22 +14,7 @@ func TestTraceContextGoesBothWays(t *testing.T) {
 		t.Errorf("got %v without a span", got)
 	}
 	want := change().Trace
-	if got := TraceFrom(want.Context(t.Context())); got != want {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-func TestCarrierWritesLowerCase(t *testing.T) {
-	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
-	header := headers{}
-	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(t.Context(), span), Carrier(header))
-	if _, there := header["traceparent"]; !there || len(header) != 1 {
-		t.Errorf("the header is %v", header)
-	}
-	got := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(t.Context(), Carrier(header)))
-	if got.TraceID() != span.TraceID() || got.SpanID() != span.SpanID() {
-		t.Errorf("got %v", got)
-	}
+	testkit.WantEqual(t, "trace context", want, TraceFrom(want.Context(t.Context())))
 }
 
 func TestTraceContextLeadsToItsTrace(t *testing.T) {
@@ -50,12 +33,8 @@ func TestTraceContextLeadsToItsTrace(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			trace := TraceContext{Parent: tt.parent}
-			if got := trace.ID(); got != tt.id {
-				t.Errorf("id: got %q, want %q", got, tt.id)
-			}
-			if got := trace.Link(tt.template); got != tt.link {
-				t.Errorf("link: got %q, want %q", got, tt.link)
-			}
+			testkit.WantEqual(t, "id", tt.id, trace.ID())
+			testkit.WantEqual(t, "link", tt.link, trace.Link(tt.template))
 		})
 	}
 }
@@ -89,7 +68,7 @@ func TestSpanAttributesAreThoseOfTheEvent(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			change := changeOf(kind, list[1])
 			e, err := change.Event()
-			must(t, err)
+			testkit.Must(t, err)
 			all := change.SpanAttributes()
 			attributes := attribute.NewSet(all...)
 			if attributes.Len() != len(all) {

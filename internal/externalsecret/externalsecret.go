@@ -23,6 +23,7 @@ type ExternalSecret struct {
 	Owner string // the name of the ClusterExternalSecret that it was created for, or empty if there is none
 	// Templates are the Secrets and ConfigMaps that its template names, unless a ClusterExternalSecret created it: a sync of one is a sync of all.
 	Templates []events.Source
+	Unsteady  string // a function of its template whose result differs at each sync, such as bcrypt; empty if there is none
 	// Problems lists the parts of the spec that cannot be read. The other parts still count.
 	Problems []error
 
@@ -30,6 +31,8 @@ type ExternalSecret struct {
 	policy     esv1.ExternalSecretRefreshPolicy
 	noInterval bool // refreshInterval is zero
 	generates  bool // a generator provides one of the entries
+	fixed      bool // the Secret that it creates is immutable
+	unwritten  bool // creationPolicy None
 }
 
 // reference is an entry of data or dataFrom.
@@ -61,8 +64,11 @@ func Read(obj *unstructured.Unstructured) *ExternalSecret {
 	if es.Owner == "" {
 		es.Templates = es.templates(spec.Target.Template)
 	}
+	es.Unsteady = unsteadyIn(spec.Target.Template)
 	es.policy = spec.RefreshPolicy
 	es.noInterval = spec.RefreshInterval != nil && spec.RefreshInterval.Duration <= 0
+	es.fixed = spec.Target.Immutable && spec.Target.Manifest == nil // The operator heeds it for Secrets only, as the next.
+	es.unwritten = spec.Target.CreationPolicy == esv1.CreatePolicyNone && spec.Target.Manifest == nil
 	for i := range spec.Data {
 		var own *esv1.SecretStoreRef
 		if source := spec.Data[i].SourceRef; source != nil {
@@ -160,9 +166,19 @@ func (es *ExternalSecret) Places(stores Stores) []Place {
 	return places
 }
 
-// Reads reports whether a sync of the ExternalSecret would read what the rotation changed.
-func (es *ExternalSecret) Reads(stores Stores, r Rotation) bool {
-	return slices.ContainsFunc(es.Places(stores), func(p Place) bool { return r.isAt(p.Server) && r.covers(p) })
+// Reads reports whether a sync of the ExternalSecret would read what the rotation changed. If it would, but only from an address that is none of the
+// store that the rotation is from, Reads returns that: it may be another store with the same path, or an address that the configuration lacks.
+func (es *ExternalSecret) Reads(stores Stores, r Rotation) (isRead bool, elsewhere string) {
+	for _, place := range es.Places(stores) {
+		switch {
+		case !r.covers(place):
+		case r.isAt(place.Server):
+			return true, ""
+		default:
+			elsewhere = place.Server
+		}
+	}
+	return false, elsewhere
 }
 
 // ReadsOnlyKV reports whether everything that the ExternalSecret reads in Vault and OpenBao is in KV. Other engines may have other data in each
@@ -175,17 +191,6 @@ func (es *ExternalSecret) ReadsOnlyKV(stores Stores, rotations []Rotation) bool 
 		}
 	}
 	return true
-}
-
-// ReadsElsewhere returns an address at which the ExternalSecret reads what the rotation changed, but which is none of the store that the rotation
-// is from. It may be another store with the same path, or an address that the configuration lacks.
-func (es *ExternalSecret) ReadsElsewhere(stores Stores, r Rotation) (server string, ok bool) {
-	for _, place := range es.Places(stores) {
-		if r.covers(place) && !r.isAt(place.Server) {
-			return place.Server, true
-		}
-	}
-	return "", false
 }
 
 // templates returns the Secrets and ConfigMaps that a template names, without the target: each sync would lead to another one.
@@ -217,18 +222,25 @@ const (
 	CreatedOnce Obstacle = "created-once"        // a refreshPolicy with which the operator never syncs again
 	NoInterval  Obstacle = "no-refresh-interval" // a refreshInterval of zero, with which the operator never syncs again either
 	Generates   Obstacle = "generator"           // an entry with a new value at every sync, such as a generated password or a lease
+	NoTarget    Obstacle = "no-target"           // a creationPolicy with which the operator writes nothing
+	Immutable   Obstacle = "immutable-target"    // a Secret that exists and is immutable
+	Owned       Obstacle = "owned-target"        // a Secret that something else owns
 )
 
-// Obstacle returns why the ExternalSecret must not be asked to sync now. The policy is no obstacle before the first sync.
+// Obstacle returns why the ExternalSecret must not be asked to sync now. What the operator does only once is no obstacle before the first sync.
 func (es *ExternalSecret) Obstacle() Obstacle {
 	synced := es.SyncedVersion != ""
 	switch {
 	case es.generates:
 		return Generates
+	case es.unwritten:
+		return NoTarget
 	case synced && es.policy == esv1.RefreshPolicyCreatedOnce:
 		return CreatedOnce
 	case synced && es.noInterval && es.policy != esv1.RefreshPolicyOnChange:
 		return NoInterval
+	case synced && es.fixed:
+		return Immutable
 	}
-	return ""
+	return es.GivenUp
 }

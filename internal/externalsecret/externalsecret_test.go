@@ -1,11 +1,14 @@
 package externalsecret
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -46,7 +49,7 @@ status:
 func TestWhatAnExternalSecretWrites(t *testing.T) {
 	secret := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
 	other := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "other"}
-	tests := []struct {
+	for _, test := range []struct {
 		name, target, status string
 		want                 events.Source
 	}{
@@ -55,8 +58,7 @@ func TestWhatAnExternalSecretWrites(t *testing.T) {
 		{"is nothing where somebody else creates the Secret", "{name: db, creationPolicy: None}", "{binding: {name: db}}", events.Source{}},
 		{"is a ConfigMap", "{manifest: {apiVersion: v1, kind: ConfigMap}}", "{}", events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "db"}},
 		{"is something that nobody watches", "{manifest: {apiVersion: example.org/v1, kind: Secret}}", "{}", events.Source{}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			obj := object(t, "spec: {target: "+test.target+"}\nstatus: "+test.status)
 			if got := Read(obj).Target; got != test.want {
@@ -81,12 +83,11 @@ func TestWhatTheTemplateOfAnExternalSecretNames(t *testing.T) {
 }
 
 func TestOnlyAClusterExternalSecretThatControlsItIsItsOwner(t *testing.T) {
-	tests := []struct{ name, reference, want string }{
+	for _, test := range []struct{ name, reference, want string }{
 		{"one that controls it", "{apiVersion: external-secrets.io/v1, kind: ClusterExternalSecret, name: a, uid: u, controller: true}", "a"},
 		{"one that does not control it", "{apiVersion: external-secrets.io/v1, kind: ClusterExternalSecret, name: a, uid: u}", ""},
 		{"another kind", "{apiVersion: external-secrets.io/v1, kind: ExternalSecret, name: a, uid: u, controller: true}", ""},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			es := Read(object(t, "metadata: {name: db, namespace: shop, ownerReferences: ["+test.reference+"]}"))
 			if es.Owner != test.want {
@@ -97,7 +98,7 @@ func TestOnlyAClusterExternalSecretThatControlsItIsItsOwner(t *testing.T) {
 }
 
 func TestWhatStandsInTheWayOfASync(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, spec string
 		never      bool // it was never synced
 		want       Obstacle
@@ -108,8 +109,11 @@ func TestWhatStandsInTheWayOfASync(t *testing.T) {
 		{name: "an interval of zero", spec: "{refreshInterval: 0s}", want: NoInterval},
 		{name: "not that interval where changes have it read", spec: "{refreshPolicy: OnChange, refreshInterval: 0s}"},
 		{name: "a generator", spec: "{dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: p}}}]}", want: Generates},
-	}
-	for _, test := range tests {
+		{name: "a Secret that it makes immutable", spec: "{target: {immutable: true}}", want: Immutable},
+		{name: "not while there is no such Secret", spec: "{target: {immutable: true}}", never: true},
+		{name: "not where it writes another kind", spec: "{target: {immutable: true, manifest: {apiVersion: v1, kind: ConfigMap}}}"},
+		{name: "a policy by which it writes nothing", spec: "{target: {creationPolicy: None}}", never: true, want: NoTarget},
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			es := externalSecretOf(t, test.spec)
 			if !test.never {
@@ -162,6 +166,41 @@ func FuzzParseForceSync(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value string) {
 		if got, ok := ParseForceSync(value); ok && got.String() != value {
 			t.Errorf("%q is written as %q", value, got)
+		}
+	})
+}
+
+// Anyone who may write an ExternalSecret or a store controls its content.
+func FuzzRead(f *testing.F) {
+	f.Add(`{"metadata":{"name":"db","namespace":"shop"},"spec":{"secretStoreRef":{"name":"bao"},"data":[{"remoteRef":{"key":"shop/db","version":"1"}}]}}`,
+		`{"metadata":{"name":"bao","namespace":"shop"},"spec":{"provider":{"vault":{"server":"https://bao","path":"secret"}}}}`)
+	f.Add(`{"metadata":{"namespace":"shop"},"spec":{"refreshInterval":"x","dataFrom":[{"find":{"path":"/","name":{"regexp":"(["}}},{"extract":{"key":"/data/"}}]}}`,
+		`{"metadata":{"name":""},"spec":{"provider":{"openBao":{"server":"%zz"}},"conditions":[{"namespaceRegexes":["("]}]}}`)
+	f.Add(`{"metadata":{"annotations":5,"ownerReferences":[{"controller":true}]},"status":{"conditions":[{}],"refreshTime":null}}`, `{"spec":{"provider":null}}`)
+	f.Add(`{"spec":{"secretStoreRef":{"name":"bao"},"dataFrom":[{"find":{"name":{"regexp":"(?:x{100}){10}"}}},{"find":{"name":{"regexp":"\\pL{1000}"}}}]}}`,
+		`{"spec":{"provider":{"vault":{"server":"https://bao","path":"secret"}},"conditions":[{"namespaceRegexes":["((a{100}){10}){10}"]}]}}`)
+	f.Add(`{"spec":{"target":{"template":{"data":{"a":"{{ htpasswd .u \"}}\" }} {{/* "},"templateFrom":[{"literal":"{{ .now | x.now"},{}]}}}}`, `{}`)
+	rotation, _ := RotationOf(rotated(shopDB, nil))
+	f.Fuzz(func(t *testing.T, text, storeText string) {
+		obj, storeObj := &unstructured.Unstructured{}, &unstructured.Unstructured{}
+		if json.Unmarshal([]byte(text), &obj.Object) != nil || json.Unmarshal([]byte(storeText), &storeObj.Object) != nil {
+			t.Skip("the API server gives objects")
+		}
+		es, store := Read(obj), ReadStore(storeObj)
+		_ = ReadCluster(obj)
+		stores := func(types.NamespacedName) *Store { return store }
+		if es.Unsteady != "" && !unsteady[es.Unsteady] {
+			t.Errorf("%q is no function", es.Unsteady)
+		}
+		found, _ := es.Reads(stores, rotation)
+		_ = es.Obstacle()
+		for _, place := range es.Places(stores) {
+			if place.Path.Mount == "" || place.Path.Namespace == "" || !place.Below && place.Path.Path == "" {
+				t.Errorf("the place %+v is nowhere", place)
+			}
+		}
+		if found && len(es.Stores()) == 0 {
+			t.Error("it reads a secret from no store")
 		}
 	})
 }

@@ -71,12 +71,12 @@ func reads(t *testing.T, es *ExternalSecret, stores Stores, change events.Change
 	if !ok {
 		t.Fatalf("%s is no rotation", change.Source)
 	}
-	found := es.Reads(stores, rotation)
+	found, _ := es.Reads(stores, rotation)
 	// The keys of the rotation must find every reader in the index.
 	byKey := false
 	for _, place := range es.Places(stores) {
 		for _, key := range rotation.Keys() {
-			byKey = byKey || place.Key() == key
+			byKey = byKey || place.Key == key
 		}
 	}
 	if found && !byKey {

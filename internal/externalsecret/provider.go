@@ -1,26 +1,20 @@
 package externalsecret
 
 import (
-	"cmp"
 	"path"
 	"regexp"
 	"strings"
-
-	esv1 "github.com/external-secrets/external-secrets/apis/externalsecrets/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
 
 // Place is a path in a store that an ExternalSecret reads.
 type Place struct {
+	Key
 	Server string // the address of the store, in the form of events.StoreAddress
 	// Path is the path. The name of its store is empty: Server identifies it.
 	Path events.StorePath
-	// Below means that secrets below the path are read, not the path itself. The path in the mount is empty for the whole mount.
-	Below bool
 
-	// api is the path in the store's API, preceded by the namespace. With Below it is the path of the mount.
-	api     string
 	v1      bool   // the engine is read as KV version 1
 	version string // the pinned version; empty means the current one
 
@@ -30,14 +24,12 @@ type Place struct {
 	flat   bool // only secrets directly below the path are found
 }
 
-// Key is the index key of a Place.
+// Key is the index key of a Place. Every Rotation that concerns the place has it among its keys.
 type Key struct {
-	api   string
-	below bool
+	// Below means that secrets below the path are read, not the path itself. The path in the mount is empty for the whole mount.
+	Below bool
+	api   string // the path in the store's API, preceded by the namespace; with Below that of the mount
 }
-
-// Key returns the index key of the place. Every Rotation that concerns the place has it among its keys.
-func (p Place) Key() Key { return Key{api: p.api, below: p.Below} }
 
 // provider is the configuration of one of the two providers that read Vault and OpenBao.
 type provider struct {
@@ -51,23 +43,6 @@ type provider struct {
 // defaultMount is the default mount of the provider openBao.
 const defaultMount = "kv"
 
-// newProvider returns nil for a store of another provider.
-func newProvider(typed *storeSpec) *provider {
-	vault := typed.Spec.Provider.Vault
-	spec := cmp.Or(vault, typed.Spec.Provider.OpenBao)
-	if spec == nil {
-		return nil
-	}
-	p := &provider{
-		server: events.StoreAddress(spec.Server), namespace: spec.Namespace, mount: spec.Path,
-		v1: spec.Version == esv1.VaultKVStoreV1, openBao: vault == nil,
-	}
-	if p.openBao && p.mount == nil {
-		p.mount = new(defaultMount)
-	}
-	return p
-}
-
 // named returns the place of a key.
 func (p *provider) named(ref *reference) (Place, bool) {
 	api := p.vaultPath(ref.key)
@@ -80,8 +55,8 @@ func (p *provider) named(ref *reference) (Place, bool) {
 		return Place{}, false
 	}
 	return Place{
-		Path: events.StorePath{Namespace: p.storeNamespace(), Mount: mount, Path: rest},
-		api:  clean(qualified(p.storeNamespace(), api)), v1: p.v1, version: ref.version,
+		Key:  Key{api: clean(qualified(p.storeNamespace(), api))},
+		Path: events.StorePath{Namespace: p.storeNamespace(), Mount: mount, Path: rest}, v1: p.v1, version: ref.version,
 	}, true
 }
 
@@ -142,8 +117,9 @@ func (p *provider) found(ref *reference) (Place, bool) {
 		}
 	}
 	place := Place{
-		Path:  events.StorePath{Namespace: p.storeNamespace(), Mount: clean(mount), Path: clean(within)},
-		Below: true, api: clean(qualified(p.storeNamespace(), mount)), v1: p.v1, name: ref.find.name, prefix: search,
+		Key:  Key{Below: true, api: clean(qualified(p.storeNamespace(), mount))},
+		Path: events.StorePath{Namespace: p.storeNamespace(), Mount: clean(mount), Path: clean(within)},
+		v1:   p.v1, name: ref.find.name, prefix: search,
 	}
 	if p.openBao {
 		// It matches names directly in the folder, without their path.

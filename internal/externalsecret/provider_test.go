@@ -32,7 +32,7 @@ func TestAPathIsFoundInAnExternalSecret(t *testing.T) {
 	within := func(namespace string) events.StorePath {
 		return events.StorePath{Namespace: namespace, Mount: "secret", Path: "shop/db"}
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		name, provider, spec string
 		path                 events.StorePath
 		mutate               func(*events.Change)
@@ -63,8 +63,7 @@ func TestAPathIsFoundInAnExternalSecret(t *testing.T) {
 		{name: "in another store of the entry's own", provider: vaultSecret, spec: "{secretStoreRef: {name: bao}, data: [{remoteRef: {key: shop/db}, sourceRef: {storeRef: {name: other}}}]}", path: shopDB},
 		{name: "by its metadata", provider: vaultSecret, spec: "{secretStoreRef: {name: bao}, data: [{remoteRef: {key: shop/db, metadataPolicy: Fetch}}]}", path: shopDB, want: true},
 		{name: "as the credentials of a static role", provider: "{vault: {server: 'https://bao:8200', path: database, version: v1}}", spec: keyed("static-creds/app"), path: events.StorePath{Mount: "database", Path: "static-creds/app"}, mutate: func(c *events.Change) { unversioned(c); c.Store.Engine = events.EngineDatabase }, want: true},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			es := externalSecretOf(t, test.spec)
 			if len(es.Problems) > 0 {
@@ -79,7 +78,7 @@ func TestAPathIsFoundInAnExternalSecret(t *testing.T) {
 
 func TestASecretIsFoundByASearch(t *testing.T) {
 	search := func(find string) string { return "{secretStoreRef: {name: bao}, dataFrom: [{find: " + find + "}]}" }
-	tests := []struct {
+	for _, test := range []struct {
 		name, provider, find string
 		path                 events.StorePath
 		mutate               func(*events.Change)
@@ -96,8 +95,7 @@ func TestASecretIsFoundByASearch(t *testing.T) {
 		{name: "in version 1", provider: vaultV1, find: "{path: shop, name: {regexp: 'db'}}", path: shopDB, mutate: unversioned, want: true},
 		{name: "by openBao, by its bare name", provider: openBao, find: "{path: shop, name: {regexp: '^db$'}}", path: shopDB, want: true},
 		{name: "by openBao, not any deeper", provider: openBao, find: "{name: {regexp: 'db'}}", path: shopDB},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			es := externalSecretOf(t, search(test.find))
 			if got := reads(t, es, storesOf(t, test.provider), rotated(test.path, test.mutate)); got != test.want {
@@ -122,15 +120,14 @@ func TestABadExpressionIsReportedAndTheRestCounts(t *testing.T) {
 }
 
 func TestAnExpressionThatIsTooLargeFindsAnyName(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name        string
 		expressions []string
 		kept        int // how many are compiled
 	}{
 		{name: "one that is large in memory", expressions: []string{"(?:" + strings.Repeat("x", 3300) + "){1000}"}},
 		{name: "many that are large together", expressions: slices.Repeat([]string{"x{100}"}, 100), kept: 2},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			var entries []string
 			for _, text := range test.expressions {
@@ -187,11 +184,11 @@ func TestThePlacesAreWhatAPollerHasToPoll(t *testing.T) {
 		dataFrom: [{find: {path: /shop/, tags: {a: b}}}, {find: {name: {regexp: x}}}, {extract: {key: a, version: "2"}},
 		{extract: {key: b}, sourceRef: {storeRef: {name: unknown}}}, {sourceRef: {generatorRef: {kind: Password, name: p}}}]}`)
 	at := func(path string, below bool) Place {
-		return Place{Server: "https://bao:8200", Path: events.StorePath{Namespace: "team/a", Mount: "secret", Path: path}, Below: below}
+		return Place{Server: "https://bao:8200", Path: events.StorePath{Namespace: "team/a", Mount: "secret", Path: path}, Key: Key{Below: below}}
 	}
 	want := []Place{at("shop/db", false), at("shop", true), at("", true), at("a", false)}
 	got := es.Places(storesOf(t, "{vault: {server: 'https://bao:8200/', path: secret, namespace: team/a}}"))
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Place{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Place{}, Key{})); diff != "" {
 		t.Errorf("places (-want +got):\n%s", diff)
 	}
 	names := []types.NamespacedName{{Namespace: "shop", Name: "bao"}, {Namespace: "shop", Name: "unknown"}}

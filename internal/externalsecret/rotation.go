@@ -16,7 +16,7 @@ type Rotation struct {
 	kv      string // the mount, preceded by the namespace, if its engine is KV
 	version int64
 	write   bool // a new version was written, or may have been; otherwise existing versions were changed
-	gone    bool // the secret can no longer be read
+	fresh   bool // what can be read now probably differs from what was read last
 }
 
 // RotationOf reads the event of a secret that was rotated or deleted. It returns false for any other event.
@@ -29,7 +29,9 @@ func RotationOf(change events.Change) (Rotation, bool) {
 	if err != nil {
 		return Rotation{}, false
 	}
-	r := Rotation{path: name, version: change.Store.Version, write: !gone, gone: gone}
+	// A poll shows an undeletion in the revision only.
+	isUndeletion := change.Store.Operation == "undelete" || strings.Contains(change.Store.Revision, "/undeleted/")
+	r := Rotation{path: name, version: change.Store.Version, write: !gone, fresh: !gone && !isUndeletion}
 	switch change.Store.Operation {
 	case "delete", "undelete", "destroy": // They change existing versions.
 		r.write = false
@@ -38,7 +40,7 @@ func RotationOf(change events.Change) (Rotation, bool) {
 		r.servers = append(r.servers, events.StoreAddress(server))
 	}
 	mount := qualified(name.Namespace, name.Mount)
-	r.keys = []any{Key{api: mount, below: true}}
+	r.keys = []any{Key{api: mount, Below: true}}
 	// Only version 2 of the engine counts versions. An event without a version may be of either.
 	if change.Store.Engine == events.EngineKV {
 		r.kv = mount
@@ -53,8 +55,8 @@ func RotationOf(change events.Change) (Rotation, bool) {
 // Keys returns the Keys of the places that the rotation may affect.
 func (r Rotation) Keys() []any { return r.keys }
 
-// NewContent reports whether there is something to read that was not there before, and probably differs from what was read last.
-func (r Rotation) NewContent() bool { return !r.gone }
+// NewContent reports whether there is something to read that probably differs from what was read last. An undeletion only brings that back.
+func (r Rotation) NewContent() bool { return r.fresh }
 
 // isAt reports whether the server is an address of the store. If the event names no address, any server may be.
 func (r Rotation) isAt(server string) bool {
@@ -69,7 +71,7 @@ func (r Rotation) showsKV(p Place) bool {
 // covers reports whether the place has what the rotation changed, provided that both are in the same store.
 func (r Rotation) covers(p Place) bool {
 	switch {
-	case !slices.Contains(r.keys, any(p.Key())):
+	case !slices.Contains(r.keys, any(p.Key)):
 		return false
 	case !p.Below:
 		// Another version may be pinned.

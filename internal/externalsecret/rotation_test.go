@@ -7,7 +7,7 @@ import (
 )
 
 func TestOnlyWhatHappenedToASecretInAStoreIsARotation(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name   string
 		mutate func(*events.Change)
 		want   bool
@@ -16,8 +16,7 @@ func TestOnlyWhatHappenedToASecretInAStoreIsARotation(t *testing.T) {
 		{name: "one that was deleted", mutate: func(c *events.Change) { c.Verb = events.VerbDeleted }, want: true},
 		{name: "not one that was seen for the first time", mutate: func(c *events.Change) { c.Verb = events.VerbObserved }},
 		{name: "not a Secret", mutate: func(c *events.Change) { c.Source = events.Source{Kind: events.KindSecret, Namespace: "a", Name: "b"} }},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			if _, got := RotationOf(rotated(shopDB, test.mutate)); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)

@@ -21,10 +21,29 @@ type Status struct {
 	// Ready and Failed say that the condition Ready is true or false. Neither is set while the condition is unknown or missing.
 	Ready, Failed bool
 	Reason        string // the reason of the condition Ready
+	// GivenUp is why the operator cannot write, and does not try again before what it writes has changed. Empty if it tries, or did write.
+	GivenUp Obstacle
 }
 
 // Untried reports whether the operator has not tried to sync the ExternalSecret: not yet, or because its store is of another controller.
 func (s *Status) Untried() bool { return s.SyncedVersion == "" && !s.Ready && !s.Failed }
+
+// LacksTarget reports whether the last sync found no Secret to merge with. The operator counts that as synced.
+func (s *Status) LacksTarget() bool {
+	return s.Ready && (s.Reason == esv1.ConditionReasonSecretMissing || s.Reason == esv1.ConditionReasonResourceMissing)
+}
+
+// DeletedTarget reports whether the last sync found nothing in the store, and therefore deleted what the ExternalSecret had written.
+func (s *Status) DeletedTarget() bool {
+	return s.Ready && (s.Reason == esv1.ConditionReasonSecretDeleted || s.Reason == esv1.ConditionReasonResourceDeleted)
+}
+
+// givenUp has the messages of the condition Ready that stand for an obstacle. They are fixed texts of the operator, so nothing from a store is kept.
+var givenUp = map[string]Obstacle{
+	"could not update secret, target is immutable": Immutable,
+	"target is owned by another ExternalSecret":    Owned,
+	"failed to take ownership of target secret":    Owned,
+}
 
 // statusParts are the parts that Status is read from. Nothing else is decoded: it may have a field newer than the types.
 type statusParts struct {
@@ -53,6 +72,9 @@ func newStatus(namespace, name string, target *esv1.ExternalSecretTarget, status
 		if condition.Type == esv1.ExternalSecretReady {
 			s.Ready, s.Failed = condition.Status == corev1.ConditionTrue, condition.Status == corev1.ConditionFalse
 			s.Reason = condition.Reason
+			if s.Failed {
+				s.GivenUp = givenUp[condition.Message]
+			}
 		}
 	}
 	return s

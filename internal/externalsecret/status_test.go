@@ -26,25 +26,8 @@ status: {syncedResourceVersion: 1-abc, newer: [1], conditions: [{type: Ready, st
 	}
 }
 
-func TestBothReadersAgreeOnTheStatus(t *testing.T) {
-	for _, text := range []string{
-		"spec: {target: {creationPolicy: None}}\nstatus: {binding: {name: db}}",
-		"spec: {target: {name: a}}\nstatus: {binding: {name: b}, conditions: [{type: Ready, status: 'True', reason: SecretSynced}]}",
-		"spec: {target: {manifest: {apiVersion: v1, kind: ConfigMap}}}\nstatus: {refreshTime: '2026-03-14T15:09:26Z'}",
-	} {
-		obj := object(t, text)
-		status, err := ReadStatus(obj)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(Read(obj).Status, status); diff != "" {
-			t.Errorf("%s: (-whole object +status alone):\n%s", text, diff)
-		}
-	}
-}
-
 func TestAnExternalSecretIsUntriedUntilTheOperatorSaysHowItWent(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, status string
 		want         bool
 	}{
@@ -52,12 +35,42 @@ func TestAnExternalSecretIsUntriedUntilTheOperatorSaysHowItWent(t *testing.T) {
 		{name: "while it is not known whether it is ready", status: "{conditions: [{type: Ready, status: Unknown}]}", want: true},
 		{name: "it is ready", status: "{syncedResourceVersion: 1-abc, conditions: [{type: Ready, status: 'True'}]}"},
 		{name: "it has failed", status: "{conditions: [{type: Ready, status: 'False'}]}"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := Read(object(t, "spec: {}\nstatus: "+test.status)); got.Untried() != test.want {
 				t.Errorf("untried: got %t, want %t", got.Untried(), test.want)
 			}
 		})
+	}
+}
+
+func TestWhatTheOperatorGivesUpIsAnObstacle(t *testing.T) {
+	for _, test := range []struct {
+		name, status, message string
+		want                  Obstacle
+	}{
+		{name: "an immutable Secret", status: "False", message: "could not update secret, target is immutable", want: Immutable},
+		{name: "the Secret of another", status: "False", message: "target is owned by another ExternalSecret", want: Owned},
+		{name: "that of another controller", status: "False", message: "failed to take ownership of target secret", want: Owned},
+		{name: "not what it tries again", status: "False", message: "could not get secret data from provider"},
+		{name: "not what is over", status: "True", message: "could not update secret, target is immutable"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			es := Read(object(t, "spec: {}\nstatus: {conditions: [{type: Ready, status: '"+test.status+"', message: '"+test.message+"'}]}"))
+			if got := es.Obstacle(); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestASyncThatWroteNothingIsKnownByItsReason(t *testing.T) {
+	for reason, want := range map[string]struct{ lacks, deleted bool }{
+		"SecretSynced": {}, "SecretMissing": {lacks: true}, "ResourceMissing": {lacks: true}, "SecretDeleted": {deleted: true}, "ResourceDeleted": {deleted: true},
+	} {
+		s := Read(object(t, "spec: {}\nstatus: {conditions: [{type: Ready, status: 'True', reason: "+reason+"}]}")).Status
+		if s.LacksTarget() != want.lacks || s.DeletedTarget() != want.deleted {
+			t.Errorf("%s: no Secret: got %t, want %t; deleted: got %t, want %t", reason, s.LacksTarget(), want.lacks, s.DeletedTarget(), want.deleted)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package externalsecret
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
@@ -108,4 +110,21 @@ func (e *expressions) compile(text string) (*regexp.Regexp, error) {
 	compiled, steps, err := kube.CompileExpression(text, kube.MaxExpressionSteps-e.steps)
 	e.steps += steps
 	return compiled, err
+}
+
+// newProvider returns nil for a store of another provider.
+func newProvider(typed *storeSpec) *provider {
+	vault := typed.Spec.Provider.Vault
+	spec := cmp.Or(vault, typed.Spec.Provider.OpenBao)
+	if spec == nil {
+		return nil
+	}
+	p := &provider{
+		server: events.StoreAddress(spec.Server), namespace: spec.Namespace, mount: spec.Path,
+		v1: spec.Version == esv1.VaultKVStoreV1, openBao: vault == nil,
+	}
+	if p.openBao && p.mount == nil {
+		p.mount = new(defaultMount)
+	}
+	return p
 }

@@ -3,7 +3,7 @@ package externalsecret
 import "testing"
 
 func TestAClusterSecretStoreServesTheNamespacesThatItsConditionsChoose(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, conditions string
 		want             bool
 	}{
@@ -14,8 +14,7 @@ func TestAClusterSecretStoreServesTheNamespacesThatItsConditionsChoose(t *testin
 		{name: "one by an expression that is too large", conditions: "[{namespaceRegexes: ['(?:abcdefghijklmnopqrstuvwxyz){1000}']}]", want: true},
 		{name: "one whose labels may be so", conditions: "[{namespaceSelector: {matchLabels: {team: a}}}]", want: true},
 		{name: "one whose name is a label", conditions: "[{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: shop}}}]", want: true},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			store := ReadStore(object(t, "metadata: {name: bao}\nspec: {provider: "+vaultSecret+", conditions: "+test.conditions+"}"))
 			if got := store.serves("shop"); got != test.want {

@@ -110,9 +110,9 @@ func (g *group[T]) tidy(name string) {
 	}
 }
 
-// Slots are places that namespaces share. A namespace may take one while it has fewer than are free. So a single busy namespace gets half of them,
-// each of two gets a third, and one that has none finds a free one, unless there are as many busy namespaces as slots. What never ends thus costs
-// another namespace at most half of its own slots, never all. Make them with NewSlots.
+// Slots are places that namespaces share, as the ports of a switch share its memory. A namespace may take one while it has fewer than are free. So a
+// single busy namespace gets half of them, each of two gets a third, and one that has none finds a free one, unless there are as many busy
+// namespaces as slots. What never ends thus costs another namespace at most half of its own slots, never all. Make them with NewSlots.
 type Slots struct {
 	limit, used int
 	alone       bool
@@ -126,9 +126,6 @@ func NewSlots(limit int, alone bool) *Slots {
 
 // Free returns how many are free. It is negative if more were taken than there are.
 func (s *Slots) Free() int { return s.limit - s.used }
-
-// TakenBy returns how many a namespace has taken.
-func (s *Slots) TakenBy(namespace string) int { return s.taken[namespace] }
 
 // MayTake reports whether a namespace may take one.
 func (s *Slots) MayTake(namespace string) bool {

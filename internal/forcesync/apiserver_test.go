@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,18 +23,14 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-func compareNames(a, b types.NamespacedName) int {
-	if a.String() < b.String() {
-		return -1
-	}
-	return 1
-}
+func compareNames(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }
 
-func (b *bed) parse(text string) *unstructured.Unstructured {
-	b.Helper()
+// parse decodes an object in YAML.
+func parse(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
 	obj := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &obj.Object); err != nil {
-		b.Fatalf("%v in:\n%s", err, text)
+		t.Fatalf("%v in:\n%s", err, text)
 	}
 	return obj
 }
@@ -45,7 +42,7 @@ func (b *bed) secret(name, path, spec string) {
 	if !isNamespaced {
 		namespace, own = "shop", name
 	}
-	b.add(b.parse(fmt.Sprintf(`
+	b.add(parse(b, fmt.Sprintf(`
 metadata: {namespace: %s, name: %s, uid: uid-%[2]s}
 spec: {secretStoreRef: {name: bao, kind: ClusterSecretStore}, refreshInterval: 1h, data: [{remoteRef: {key: %s}}]%s}
 status: {syncedResourceVersion: "1-", refreshTime: "2000-01-01T00:00:00Z", conditions: [{type: Ready, status: "True"}]}
@@ -171,14 +168,14 @@ func (b *bed) sync(ctx context.Context, name types.NamespacedName) {
 		return
 	}
 	after := found.DeepCopy()
-	conditions := []any{map[string]any{"type": "Ready", "status": "True"}}
+	conditions := []any{map[string]any{"type": "Ready", "status": "True", "reason": b.reason}}
 	status := map[string]any{
 		"syncedResourceVersion": fmt.Sprintf("1-%v", after.GetAnnotations()),
 		"refreshTime":           time.Now().UTC().Format(time.RFC3339), "conditions": conditions,
 	}
 	if b.failing[name.Name] {
 		status, _, _ = unstructured.NestedMap(found.Object, "status")
-		status["conditions"] = []any{map[string]any{"type": "Ready", "status": "False"}}
+		status["conditions"] = []any{map[string]any{"type": "Ready", "status": "False", "message": b.message}}
 	} else {
 		b.synced = append(b.synced, name.Name)
 		delete(b.pending, name)

@@ -50,6 +50,8 @@ type bed struct {
 	took          time.Duration                     // for a sync
 	read          func(types.NamespacedName) string // what a sync reads; nil reads what the last rotation wrote
 	deaf, failing map[string]bool                   // the ExternalSecrets that the operator ignores, and those that it cannot sync
+	reason        string                            // of the condition after a success
+	message       string                            // of the condition after a failure
 	// synced are the ExternalSecrets that the operator has synced, in order. pending are those that were patched and not synced, and most is
 	// the highest number of them.
 	synced  []string
@@ -107,8 +109,8 @@ func (b *bed) startWith(options Options) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.y, b.active = y, 0
-	index.put(externalsecret.ReadStore(b.parse("metadata: {name: bao}\nspec: {provider: {vault: {server: 'https://bao', path: secret}}}")), false)
-	index.put(externalsecret.ReadStore(b.parse(
+	index.put(externalsecret.ReadStore(parse(b, "metadata: {name: bao}\nspec: {provider: {vault: {server: 'https://bao', path: secret}}}")), false)
+	index.put(externalsecret.ReadStore(parse(b,
 		"metadata: {name: roles}\nspec: {provider: {vault: {server: 'https://bao', path: database, version: v1}}}")), false)
 	for _, name := range slices.SortedFunc(maps.Keys(b.objects), compareNames) {
 		b.show(b.objects[name])

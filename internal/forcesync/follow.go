@@ -3,6 +3,7 @@ package forcesync
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -18,8 +19,10 @@ const (
 	// An ExternalSecret that is not synced keeps its slot for slotFactor times as long as the last sync took, within these limits.
 	minSlotTime, maxSlotTime, slotFactor = 2 * time.Second, 30 * time.Second, 4
 	changeWait                           = 3 * time.Second // how long to wait after a sync for the event of what it writes, which mostly comes before
-	serverLag                            = 3 * time.Second // how long after the first server of a store the others may take to return a change
 	maxRepeats                           = 2               // of a sync that changed nothing: a standby of the store may have answered
+	// lastRepeat stands for the sync that is asked for after the lag of the store. None follows it.
+	lastRepeat  = maxRepeats + 1
+	clockMargin = 10 * time.Second // by which the clock of a store may be late
 )
 
 // HeldEvent is an event that is not finished before each Hold of it is released. The error is the reason for giving up, or nil.
@@ -37,6 +40,7 @@ const (
 	retrying              // waits to be queued again after a failed patch
 	syncing               // was patched, and waits for the operator
 	checking              // was synced, and waits for a change of what the ExternalSecret writes
+	lagging               // waits for the end of the store's lag, to be queued: again after a sync, or only then
 )
 
 // pendingSync is the sync of one ExternalSecret for the changes of one source.
@@ -45,11 +49,10 @@ type pendingSync struct {
 	rotation   externalsecret.Rotation // zero for a template
 	event      HeldEvent               // the last event of the change
 	process    trace.Span              // of the processing of the event
-	joined     bool                    // another event has asked for the sync, too
 	superseded bool                    // by a newer change, after a patch for an older one: what that changes may be seen only now
 	state      state
 	due        time.Time // when the state ends, unless something else ends it before; zero if time does not end it
-	repeat     int       // how many patches changed nothing and were followed by another
+	repeat     int       // how many patches changed nothing and were followed by another; or lastRepeat
 	failures   int       // failed patches in a row
 	denials    int       // denied patches for this change
 	seen       *externalsecret.ExternalSecret
@@ -58,9 +61,10 @@ type pendingSync struct {
 	hasSlot    bool
 	changed    bool       // what the ExternalSecret writes has changed since the patch
 	unclear    bool       // it has, but maybe by an earlier change of the store: the sync is repeated once
-	sent       time.Time  // when this actuator sent the last patch that succeeded; zero before that, as the next two
+	sent       time.Time  // when this actuator sent the last patch that succeeded; zero before that, as the next
 	asked      time.Time  // when the wait for the operator began
-	visible    time.Time  // when the store was first seen to return what the sync is for
+	until      time.Time  // until when to wait before the first patch: the end of the store's lag
+	once       reason     // why it was only synced then; empty if it was not
 	wait       trace.Span // for the operator; nil if the sync is not waiting for it
 }
 
@@ -70,17 +74,44 @@ func (s *pendingSync) context(ctx context.Context) context.Context {
 
 // isSynced reports whether the operator has synced the ExternalSecret since the patch, or since the change if the version before is unknown.
 func (s *pendingSync) isSynced() bool {
-	return s.seen.Ready && (s.seen.SyncedVersion != s.from || !s.certain && s.isRefreshed())
+	isEarlier := s.repeat == lastRepeat && s.seen.RefreshTime.Before(s.lagEnd())
+	return s.seen.Ready && (s.seen.SyncedVersion != s.from || !s.certain && s.isRefreshed() && !isEarlier)
 }
 
 func (s *pendingSync) isRefreshed() bool {
 	return !s.seen.RefreshTime.Before(s.change.Time.Truncate(time.Second))
 }
 
+// lagEnd returns when every server of the store answers with what the sync is for, as far as its lag is known: whatever an earlier sync wrote shows
+// nothing. It is zero if the store declares no lag. The watcher saw the change only after it was made, and by polling much later, which the store's
+// time of the change tells, except of an undeletion. It is a whole second, so that it can be compared with RefreshTime.
+func (s *pendingSync) lagEnd() time.Time {
+	if s.change.Store == nil || s.change.Store.LagSeconds == 0 {
+		return time.Time{}
+	}
+	made := s.change.Time
+	if at, err := strconv.ParseInt(s.change.ResourceVersion, 10, 64); err == nil && s.change.Store.Operation != "undelete" {
+		if latest := time.Unix(0, at).Add(clockMargin); latest.Before(made) {
+			made = latest
+		}
+	}
+	return made.Add(time.Duration(s.change.Store.LagSeconds)*time.Second + time.Second - 1).Truncate(time.Second)
+}
+
 func (s *pendingSync) isOfTemplate() bool { return s.change.Store == nil }
 
-func (s *pendingSync) isOfKV() bool {
-	return s.change.Store != nil && s.change.Store.Engine == events.EngineKV
+// obstacle returns why the sync must not be requested, or "". A deletion is not hurried: by the next refresh, people may have taken it back.
+func (s *pendingSync) obstacle() reason {
+	if s.change.Verb == events.VerbDeleted {
+		return sourceDeleted
+	}
+	return reason(s.seen.Obstacle())
+}
+
+// mayChangeNothing reports whether a sync that is done may have changed nothing that can be seen, although it has read what it is for.
+func (s *pendingSync) mayChangeNothing() bool {
+	isUnseen := s.seen.Target == (events.Source{}) || s.seen.LacksTarget()
+	return isUnseen || s.isOfTemplate() || !s.rotation.NewContent() && !s.seen.DeletedTarget()
 }
 
 func (s *pendingSync) endWait(why string) {
@@ -128,14 +159,58 @@ func (y *Syncer) review(ctx context.Context, s *pendingSync) {
 		}
 		y.returnSlot(ctx, s)
 		s.endWait(string(done))
-		if s.changed || s.isOfTemplate() || !s.rotation.NewContent() || es.Target == (events.Source{}) {
+		switch {
+		case y.awaitLag(s):
+		case s.changed || s.mayChangeNothing():
 			y.finish(ctx, s, done, nil)
-		} else {
+		default:
 			y.await(s, checking, y.Now().Add(changeWait))
 		}
+	case s.obstacle() != "":
+		y.finish(ctx, s, s.obstacle(), nil)
 	case es.Failed && !before.Failed:
 		y.giveUpSlot(ctx, s)
 	}
+}
+
+// awaitLag has an ExternalSecret that was synced before the end of the store's lag synced once more then. It returns false if it was not.
+func (y *Syncer) awaitLag(s *pendingSync) bool {
+	end := s.lagEnd()
+	if s.repeat == lastRepeat || !s.seen.RefreshTime.Before(end) {
+		return false
+	}
+	y.await(s, lagging, end)
+	return true
+}
+
+// mustWait reports whether a sync must not begin before the end of the store's lag, because it would have to be repeated then. A later change does
+// not prolong that: a secret that is written all the time would never be synced.
+func (y *Syncer) mustWait(s *pendingSync) bool {
+	if s.until.IsZero() {
+		s.once = ""
+		if end := s.lagEnd(); y.Now().Before(end) {
+			if s.once = y.readsOnce(s); s.once != "" {
+				s.until = end
+			}
+		}
+	}
+	return y.Now().Before(s.until)
+}
+
+// readsOnce returns why an ExternalSecret must not be synced more often than it has to: each sync would roll those who read what it writes. Engines
+// other than KV may return other data each time. It is empty if nothing is in the way.
+func (y *Syncer) readsOnce(s *pendingSync) reason {
+	var rotations []externalsecret.Rotation
+	for _, other := range y.pending[nameOf(s.seen)] {
+		rotations = append(rotations, other.rotation)
+	}
+	switch {
+	case s.seen.Unsteady != "":
+		return onceForTemplate
+	case !s.seen.ReadsOnlyKV(y.index.store, rotations):
+		return onceForEngine
+	}
+	return ""
 }
 
 // targetChanged is called when a Secret or ConfigMap, which ExternalSecrets may write, has changed.
@@ -143,13 +218,11 @@ func (y *Syncer) targetChanged(ctx context.Context, target events.Source) {
 	var syncs []*pendingSync
 	for _, es := range y.index.find(targetKey(target)) {
 		for _, s := range y.pending[nameOf(es)] {
-			if s.state != queued || s.repeat > 0 { // Before the first patch, no change is due to the sync.
+			// Before the first patch, no change is due to the sync. One that waits for its turn after the lag of the store was patched before that.
+			if isBefore := (s.state == queued || s.state == lagging) && s.sent.IsZero(); !isBefore || s.repeat > 0 {
 				syncs = append(syncs, s)
 			}
 		}
-	}
-	if len(syncs) == 1 && len(y.pending[nameOf(syncs[0].seen)]) == 1 {
-		y.markVisible(syncs[0])
 	}
 	for _, s := range syncs {
 		isUnclear := y.isUnclear(s)
@@ -162,56 +235,37 @@ func (y *Syncer) targetChanged(ctx context.Context, target events.Source) {
 	}
 }
 
-// markVisible records that the store returns what a sync is for, because the only sync of an ExternalSecret has changed what that writes. This shows
-// nothing if it may be due to an earlier change of the source, or to data that differs in each answer, such as a remaining time.
-func (y *Syncer) markVisible(s *pendingSync) {
-	if s.state != syncing && s.state != checking || s.joined || !s.isOfKV() || !s.visible.IsZero() {
-		return
-	}
-	y.each(func(other *pendingSync) {
-		if other.change.ID() == s.change.ID() {
-			other.visible = y.Now()
-		}
-	})
-}
-
 // isUnclear reports whether what a sync writes may have changed without what the sync is for. A server that lags behind has the changes in their
-// order, so only the newest may be missing. Engines other than KV may return other data each time, and a repeat would change it again.
+// order, so only the newest may be missing.
 func (y *Syncer) isUnclear(s *pendingSync) bool {
-	if s.state < patching || s.state == retrying || s.repeat > 0 || !s.isOfKV() {
+	isPatched := s.state >= patching && s.state != retrying
+	if !isPatched || s.repeat > 0 || s.isOfTemplate() || s.change.Store.Engine != events.EngineKV {
 		return false
 	}
 	others, newest := y.pending[nameOf(s.seen)], true
-	var rotations []externalsecret.Rotation
 	for _, other := range others {
 		newest = newest && (other.isOfTemplate() || !other.change.Time.After(s.change.Time))
-		rotations = append(rotations, other.rotation)
 	}
-	return (s.superseded || newest && len(others) > 1) && s.seen.ReadsOnlyKV(y.index.store, rotations)
+	return (s.superseded || newest && len(others) > 1) && y.readsOnce(s) == ""
 }
 
 // giveUpSlot returns the slot of an ExternalSecret that the operator has failed to sync, or has not got to: it retries by itself.
 func (y *Syncer) giveUpSlot(ctx context.Context, s *pendingSync) {
-	if s.seen.Failed && s.change.Verb == events.VerbDeleted {
-		y.finish(ctx, s, sourceDeleted, nil)
-		return
-	}
 	y.returnSlot(ctx, s)
 	y.await(s, syncing, s.asked.Add(syncTimeout))
 }
 
-// expire handles a sync whose state ends with time. One that changed nothing is repeated, unless it was sent when all servers of the store returned
-// what it is for. One that may have changed what was written is repeated once.
+// expire handles a sync whose state ends with time. One that changed nothing is repeated, unless it was made after the lag of the store. One that may
+// have changed what was written is repeated once.
 func (y *Syncer) expire(ctx context.Context, s *pendingSync) {
-	hasRead := !s.visible.IsZero() && s.sent.After(s.visible.Add(serverLag))
 	switch {
-	case s.state == retrying:
+	case s.state == retrying || s.state == lagging:
 		y.enqueue(ctx, s)
 	case s.state == untried:
 		y.finish(ctx, s, neverTried, nil)
-	case s.state == checking && s.unclear && (s.repeat > 0 || hasRead):
+	case s.state == checking && s.unclear && s.repeat > 0:
 		y.finish(ctx, s, done, nil)
-	case s.state == checking && (s.repeat == maxRepeats || hasRead):
+	case s.state == checking && (s.repeat >= maxRepeats || !s.lagEnd().IsZero()):
 		y.finish(ctx, s, noChange, nil)
 	case s.state == checking:
 		s.repeat++

@@ -156,7 +156,7 @@ func (x *Index) link(es *externalsecret.ExternalSecret, in bool) {
 		keys = append(keys, store)
 	}
 	for _, place := range es.Places(func(name types.NamespacedName) *externalsecret.Store { return x.stores[name] }) {
-		keys = append(keys, place.Key())
+		keys = append(keys, place.Key)
 	}
 	for _, key := range keys {
 		if x.by[key] == nil {

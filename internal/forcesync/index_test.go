@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
@@ -22,10 +21,7 @@ func newIndexBed(t *testing.T) *indexBed { return &indexBed{T: t, Index: NewInde
 
 func (b *indexBed) object(text string) *unstructured.Unstructured {
 	b.Helper()
-	obj := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &obj.Object); err != nil {
-		b.Fatal(err)
-	}
+	obj := parse(b, text)
 	b.version++
 	obj.SetResourceVersion(fmt.Sprint(b.version))
 	return obj
@@ -50,7 +46,7 @@ func (b *indexBed) readers(path string) []string {
 	}
 	var names []string
 	for _, es := range b.find(r.Keys()...) {
-		if es.Reads(b.Index.store, r) {
+		if isRead, _ := es.Reads(b.Index.store, r); isRead {
 			names = append(names, es.Name)
 		}
 	}

@@ -89,14 +89,21 @@ func (y *Syncer) start(ctx context.Context, s *pendingSync) {
 		return
 	}
 	to := y.index.target(s.seen)
-	if repeat := repeatAsked(to, s.change.ID()); repeat >= s.repeat {
-		s.repeat = repeat
+	asked, isOurs := repeatAsked(to, s.change.ID()), !s.sent.IsZero() || s.failures > 0
+	if end := s.lagEnd(); s.seen.RefreshTime.Before(end) && !y.Now().Before(end) {
+		s.repeat = lastRepeat
+		s.changed = s.changed || asked >= 0 && !isOurs
+	}
+	if asked >= s.repeat {
+		s.repeat = asked
 		// The annotations of a ClusterExternalSecret do not have the version before the sync, because it stands for several ExternalSecrets.
 		if s.from, s.certain = to.Annotations[annotationSyncedFrom]; !s.certain || to.Namespace == "" {
 			s.from, s.certain = s.seen.SyncedVersion, false
 		}
-		if isOurs := !s.sent.IsZero() || s.failures > 0; !isOurs && s.isSynced() {
-			y.finish(ctx, s, done, nil) // It is no longer known what that sync changed.
+		if !isOurs && s.isSynced() {
+			if s.changed = true; !y.awaitLag(s) { // It is no longer known what that sync changed.
+				y.finish(ctx, s, done, nil)
+			}
 			return
 		}
 		y.takeSlot(ctx, s)
@@ -108,7 +115,7 @@ func (y *Syncer) start(ctx context.Context, s *pendingSync) {
 		syncs = append(syncs, y.siblings(ctx, s)...)
 	}
 	for _, one := range syncs {
-		one.repeat, one.state, one.changed, one.unclear = s.repeat, patching, false, one.unclear && s.repeat > 0
+		one.repeat, one.state, one.changed, one.unclear = s.repeat, patching, one.changed && s.repeat == lastRepeat, one.unclear && s.repeat > 0
 		one.from, one.certain = one.seen.SyncedVersion, true
 		y.takeSlot(ctx, one)
 	}
@@ -134,7 +141,8 @@ func (y *Syncer) siblings(ctx context.Context, s *pendingSync) (syncs []*pending
 }
 
 // prepare updates a sync to the current state of its ExternalSecret, and reports whether to patch it. If not, it finishes the sync, or makes it wait
-// for the operator to try a new ExternalSecret: its author may have no right to read the secret, and must not learn when it changes.
+// for the store, or for the operator to try a new ExternalSecret: its author may have no right to read the secret, and must not learn when it
+// changes.
 func (y *Syncer) prepare(ctx context.Context, s *pendingSync) bool {
 	es := y.index.get(nameOf(s.seen))
 	if es == nil {
@@ -142,13 +150,15 @@ func (y *Syncer) prepare(ctx context.Context, s *pendingSync) bool {
 		return false
 	}
 	s.seen = es
-	switch why := reason(es.Obstacle()); {
-	case es.Untried():
-		y.await(s, untried, y.Now().Add(syncTimeout))
+	switch why := s.obstacle(); {
 	case why != "":
 		y.finish(ctx, s, why, nil)
-	case s.repeat > 0 && s.changed && !s.unclear:
+	case es.Untried():
+		y.await(s, untried, y.Now().Add(syncTimeout))
+	case s.repeat > 0 && s.repeat < lastRepeat && s.changed && !s.unclear:
 		y.finish(ctx, s, done, nil) // The last patch has turned out to be enough.
+	case y.mustWait(s):
+		y.await(s, lagging, s.until)
 	default:
 		return true
 	}
@@ -166,6 +176,7 @@ func (y *Syncer) answered(ctx context.Context, p *patch) {
 		case p.after != nil && !isStale:
 			s.from = p.after.SyncedVersion // The index may not have had the last sync yet.
 		}
+		s.until = time.Time{}
 		if s.sent, s.failures, s.denials = p.sent, 0, 0; isStale {
 			y.enqueue(ctx, s)
 		} else {

@@ -1,6 +1,7 @@
 package forcesync
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -23,6 +24,7 @@ const (
 	noChange      reason = "no-change"
 	dryRun        reason = "dry-run"
 	sourceDeleted reason = "source-deleted"
+	targetMissing reason = "target-missing"
 	gone          reason = "externalsecret-gone"
 	refused       reason = "sync-error"
 	timedOut      reason = "timed-out"
@@ -30,7 +32,14 @@ const (
 	denied        reason = events.ReasonPatchDenied
 )
 
-const eventNotSynced, eventSyncFailed = "NotSynced", "SyncFailed" // the reasons of Kubernetes Events about ExternalSecrets
+// The reasons for which an ExternalSecret was synced only after the lag of its store: another sync before might have rolled those who read it.
+const (
+	onceForEngine   reason = "synced-once-engine"
+	onceForTemplate reason = "synced-once-template"
+)
+
+// The reasons of Kubernetes Events about ExternalSecrets.
+const eventNotSynced, eventSyncFailed, eventSyncedLate = "NotSynced", "SyncFailed", "SyncedLate"
 
 // verdict defines how a reason is reported. If event is empty, there is no Kubernetes Event. In the sentence, % stands for what has changed.
 type verdict struct {
@@ -43,23 +52,43 @@ var verdicts = map[reason]verdict{
 	noChange:      {events.VerbSkipped, "", "the ExternalSecret was synced, and what it writes did not change"},
 	dryRun:        {events.VerbSkipped, "", "the ExternalSecret would be synced, but the actuator runs with --dry-run"},
 	neverTried:    {events.VerbSkipped, "", "External Secrets Operator has not tried to sync the ExternalSecret yet, and reads % when it does"},
-	sourceDeleted: {events.VerbSkipped, "", "% was deleted and cannot be read"},
+	sourceDeleted: {events.VerbSkipped, "", "% was deleted, which is not hurried: the next refresh does what deletionPolicy says"},
+	targetMissing: {events.VerbSkipped, eventNotSynced, "% changed, but there is no Secret, and creationPolicy Merge creates none"},
 	gone:          {events.VerbSkipped, "", "the ExternalSecret was deleted"},
 	refused:       {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator cannot sync it"},
 	timedOut:      {events.VerbFailed, eventSyncFailed, "% changed, but External Secrets Operator did not sync it in time"},
 	denied:        {events.VerbFailed, eventSyncFailed, "% changed, but the API server denies the force-sync annotation"},
 
+	onceForEngine: {
+		events.VerbCompleted, eventSyncedLate, "the ExternalSecret was synced only after the lag of its store, because it reads an engine other " +
+			"than KV, which may have other data at each sync; an ExternalSecret of its own for what is in KV is synced at once, too",
+	},
+	onceForTemplate: {
+		events.VerbCompleted, eventSyncedLate, "the ExternalSecret was synced only after the lag of its store, because % in its template has " +
+			"another result at each sync; with the result in the store instead, it is synced at once, too",
+	},
+
 	reason(externalsecret.CreatedOnce): {events.VerbSkipped, eventNotSynced, "% changed, but refreshPolicy CreatedOnce prevents another sync"},
 	reason(externalsecret.NoInterval):  {events.VerbSkipped, eventNotSynced, "% changed, but refreshInterval 0 prevents another sync"},
 	reason(externalsecret.Generates):   {events.VerbSkipped, eventNotSynced, "% changed, but a sync would also generate a new value"},
+	reason(externalsecret.NoTarget):    {events.VerbSkipped, eventNotSynced, "% changed, but with creationPolicy None nothing is written"},
+	reason(externalsecret.Immutable): {
+		events.VerbSkipped, eventNotSynced, "% changed, but the Secret is immutable: it has to be deleted to be created with the new content",
+	},
+	reason(externalsecret.Owned): {
+		events.VerbSkipped, eventNotSynced, "% changed, but something else owns the Secret, which the operator therefore does not write",
+	},
 }
 
 // report reports the end of a sync, also as a span event and a log line.
 func (y *Syncer) report(ctx context.Context, s *pendingSync, why reason) {
 	verdict, now, change, source, event := verdicts[why], y.Now(), s.change, s.change.Source.String(), s.change.ID()
 	what := "the secret in the store"
-	if s.isOfTemplate() {
+	switch {
+	case s.isOfTemplate():
 		what = "its template"
+	case why == onceForTemplate:
+		what = cmp.Or(s.seen.Unsteady, "a function")
 	}
 	outcome := events.Outcome{
 		Cluster: y.Cluster, Verb: verdict.verb, Workload: identify(s.seen), ResourceVersion: s.seen.ResourceVersion, Time: now.UTC(),
@@ -87,20 +116,16 @@ func identityAttributes(id events.Workload) []attribute.KeyValue {
 // maxAddresses is how many addresses are logged, and maxAddress how much of each, in characters. The authors of SecretStores can invent any.
 const maxAddresses, maxAddress = 256, 200
 
-// logElsewhere logs the addresses at which ExternalSecrets read a path that was changed in a store without such an address: each once for a store.
-// They may be of another store. But if they are of this one, its ExternalSecrets are never synced, and nothing else shows why.
-func (y *Syncer) logElsewhere(ctx context.Context, change events.Change) {
-	rotation, _ := externalsecret.RotationOf(change)
-	for _, reader := range y.index.find(rotation.Keys()...) {
-		server, ok := reader.ReadsElsewhere(y.index.store, rotation)
-		address := fmt.Sprintf("%.*s", maxAddress, server)
-		found := change.UID + " " + address
-		if !ok || y.addresses[found] || len(y.addresses) >= maxAddresses {
-			continue
-		}
-		y.addresses[found] = true
-		y.Log.InfoContext(ctx, "externalsecret reads a changed path at another address; it is not synced",
-			"externalsecret", reader.Name, "namespace", reader.Namespace, "source", change.Source.String(),
-			"address", address, "addresses", change.Store.Servers)
+// logElsewhere logs an address at which an ExternalSecret reads a path that was changed in a store without that address: once for a store. It may be
+// of another store. But if it is of this one, its ExternalSecrets are never synced, and nothing else shows why. An empty address is none.
+func (y *Syncer) logElsewhere(ctx context.Context, change events.Change, reader *externalsecret.ExternalSecret, address string) {
+	address = fmt.Sprintf("%.*s", maxAddress, address)
+	found := change.UID + " " + address
+	if address == "" || y.addresses[found] || len(y.addresses) >= maxAddresses {
+		return
 	}
+	y.addresses[found] = true
+	y.Log.InfoContext(ctx, "externalsecret reads a changed path at another address; it is not synced",
+		"externalsecret", reader.Name, "namespace", reader.Namespace, "source", change.Source.String(),
+		"address", address, "addresses", change.Store.Servers)
 }

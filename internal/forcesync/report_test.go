@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
@@ -22,47 +23,90 @@ func TestEveryReasonOfASyncIsTold(t *testing.T) {
 			t.Errorf("%s: the verb is %s, and the Kubernetes Event %q", reason, verdict.verb, verdict.event)
 		}
 	}
-	for _, obstacle := range []externalsecret.Obstacle{externalsecret.CreatedOnce, externalsecret.NoInterval, externalsecret.Generates} {
+	for _, obstacle := range []externalsecret.Obstacle{
+		externalsecret.CreatedOnce, externalsecret.NoInterval, externalsecret.Generates,
+		externalsecret.NoTarget, externalsecret.Immutable, externalsecret.Owned,
+	} {
 		if verdicts[reason(obstacle)].event != eventNotSynced {
 			t.Errorf("obstacle %q makes no Kubernetes Event", obstacle)
 		}
 	}
 }
 
-// readAt creates the ExternalSecret es<n>, which reads shop/db at the address of a store.
-func (b *indexBed) readAt(n int, server string) {
-	b.put(externalsecret.ReadStore(b.object(fmt.Sprintf(
-		"{metadata: {name: s%d, namespace: shop}, spec: {provider: {vault: {server: %q, path: secret}}}}", n, server))), false)
-	b.put(externalsecret.Read(b.object(fmt.Sprintf(
-		"{metadata: {name: es%d, namespace: shop, uid: u%[1]d}, spec: {secretStoreRef: {name: s%[1]d}, data: [{remoteRef: {key: shop/db}}]}}", n))), false)
-}
-
 func TestAnAddressThatNoStoreHasIsLoggedOnce(t *testing.T) {
 	const other = "https://bao.openbao.svc.cluster.local:8200"
-	tests := []struct {
+	for _, test := range []struct {
 		name    string
-		servers []string
+		server  string
 		changes []events.Change
 		want    int
 	}{
-		{name: "the address of the store", servers: []string{"https://bao"}, changes: []events.Change{rotation("shop/db", 2, nil)}},
-		{name: "another one", servers: []string{other}, changes: []events.Change{rotation("shop/db", 2, nil), rotation("shop/db", 3, nil)}, want: 1},
-		{name: "one at which another path is read", servers: []string{other}, changes: []events.Change{rotation("shop/mail", 2, nil)}},
-		{name: "a long one", servers: []string{"https://" + strings.Repeat("x", 10_000)}, changes: []events.Change{rotation("shop/db", 2, nil)}, want: 1},
-	}
-	for _, test := range tests {
+		{name: "the address of the store", server: "https://bao", changes: []events.Change{rotation("shop/db", 2, nil)}},
+		{name: "another one", server: other, changes: []events.Change{rotation("shop/db", 2, nil), rotation("shop/db", 3, nil)}, want: 1},
+		{name: "one at which another path is read", server: other, changes: []events.Change{rotation("shop/mail", 2, nil)}},
+		{name: "a long one", server: "https://" + strings.Repeat("x", 10_000), changes: []events.Change{rotation("shop/db", 2, nil)}, want: 1},
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newIndexBed(t)
-			for n, server := range test.servers {
-				b.readAt(n, server)
-			}
+			const store = "{metadata: {name: bao, namespace: shop}, spec: {provider: {vault: {server: %q, path: secret}}}}"
+			b.put(externalsecret.ReadStore(b.object(fmt.Sprintf(store, test.server))), false)
+			b.put(b.secret("db", "shop/db"), false)
 			var log bytes.Buffer
 			y := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, nil, b.Index)
 			for _, change := range test.changes {
-				y.logElsewhere(t.Context(), change)
+				y.asked(t.Context(), change, nil, nil)
 			}
 			if got := strings.Count(log.String(), "at another address"); got != test.want || log.Len() > 1000*max(got, 1) {
 				t.Errorf("%d lines of %d bytes, want %d lines:\n%.2000s", got, log.Len(), test.want, log.String())
+			}
+		})
+	}
+}
+
+// No refresh brings the new version, so the outcome says why, and is no failure that may pass.
+func TestWhatTheOperatorCannotWriteIsToldOnceItHasTried(t *testing.T) {
+	const changed = ": the secret in the store changed, but "
+	for _, test := range []struct {
+		name             string
+		prepare          func(*bed)
+		outcome, warning string
+		again            int // how many patches the next version makes
+	}{
+		{
+			"an immutable Secret",
+			func(b *bed) { b.failing["db"], b.message = true, "could not update secret, target is immutable" },
+			"db skipped immutable-target",
+			"db NotSynced immutable-target" + changed + "the Secret is immutable: it has to be deleted to be created with the new content", 0,
+		},
+		{
+			"the Secret of another ExternalSecret",
+			func(b *bed) { b.failing["db"], b.message = true, "target is owned by another ExternalSecret" },
+			"db skipped owned-target",
+			"db NotSynced owned-target" + changed + "something else owns the Secret, which the operator therefore does not write", 0,
+		},
+		{
+			"a Secret that somebody else may create at any time",
+			func(b *bed) { b.reason = "SecretMissing" },
+			"db skipped target-missing",
+			"db NotSynced target-missing" + changed + "there is no Secret, and creationPolicy Merge creates none", 1,
+		},
+	} {
+		runInBed(t, test.name, func(b *bed) {
+			b.secret("db", "shop/db", "")
+			test.prepare(b)
+			b.start()
+			for version, patches := range []int{1, test.again} {
+				event := b.rotate("shop/db", int64(2+version), nil)
+				b.pass(time.Second)
+				b.mustSettle(event)
+				if got := b.taken(); len(got) != patches {
+					b.Errorf("patches: got %q, want %d", got, patches)
+				}
+				b.want("outcomes", b.outcomes(), []string{test.outcome})
+				b.want("Kubernetes Events", b.warnings(), []string{test.warning})
+			}
+			if left := b.left(); left != "" {
+				b.Errorf("something is left: %s", left)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
 
 // simulation is a cluster in which anything can happen at any time: versions are written, actuators take over, the API server and the
@@ -20,8 +23,13 @@ type simulation struct {
 	random *rand.Rand
 	// lags lets a standby answer. Then no actuator takes over: the next one would not know which ExternalSecrets got an old version.
 	lags bool
-	// versions has the last version of each path, and open the events that are not settled.
+	// declared is the lag of the store, if it declares one: then everything is read as it was that long ago.
+	declared time.Duration
+	// versions has the last version of each path, writes when each version was written, last the event of the last one, and open the events that are
+	// not settled.
 	versions map[string]int64
+	writes   map[string][]time.Time
+	last     map[string]events.Change
 	open     map[string][]*event
 	// lag is how many more times a standby, which has an old version, answers about each path.
 	lag map[string]int
@@ -32,8 +40,11 @@ var simulatedPaths = map[string]string{"a": "p", "b": "p", "c": "p", "d": "q", "
 
 func newSimulation(b *bed, seed uint64) *simulation {
 	s := &simulation{
-		bed: b, random: rand.New(rand.NewPCG(seed, 3)), lags: seed%2 == 0, versions: make(map[string]int64),
-		open: make(map[string][]*event), lag: make(map[string]int), log: []string{fmt.Sprintf("seed %d", seed)},
+		bed: b, random: rand.New(rand.NewPCG(seed, 3)), lags: seed%2 == 0, versions: make(map[string]int64), writes: make(map[string][]time.Time),
+		last: make(map[string]events.Change), open: make(map[string][]*event), lag: make(map[string]int), log: []string{fmt.Sprintf("seed %d", seed)},
+	}
+	if seed%3 == 1 {
+		s.lags, s.declared = false, 8*time.Second
 	}
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		b.secret(name, simulatedPaths[name], "")
@@ -41,7 +52,7 @@ func newSimulation(b *bed, seed uint64) *simulation {
 	b.secret("f", "p", ", dataFrom: [{extract: {key: q}}]")
 	b.cluster(2)
 	b.read = func(name types.NamespacedName) string {
-		content := s.current(name.Name)
+		content := s.at(name.Name, time.Now().Add(-s.declared))
 		for path := range strings.SplitSeq(simulatedPaths[name.Name], "+") {
 			if s.lag[path] > 0 {
 				s.lag[path]--
@@ -53,11 +64,17 @@ func newSimulation(b *bed, seed uint64) *simulation {
 	return s
 }
 
-// current returns what an ExternalSecret reads now.
-func (s *simulation) current(name string) string {
+// at returns what an ExternalSecret would have read at a time.
+func (s *simulation) at(name string, when time.Time) string {
 	var parts []string
 	for path := range strings.SplitSeq(simulatedPaths[name], "+") {
-		parts = append(parts, fmt.Sprintf("%s%d", path, s.versions[path]))
+		version := 0
+		for _, written := range s.writes[path] {
+			if !written.After(when) {
+				version++
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%s%d", path, version))
 	}
 	return strings.Join(parts, " ")
 }
@@ -72,20 +89,24 @@ func (s *simulation) rotateOne() {
 	s.with(func() {
 		s.versions[path]++
 		version = s.versions[path]
+		s.writes[path] = append(s.writes[path], time.Now())
 		if s.lags {
 			s.lag[path] = s.random.IntN(maxRepeats + 1)
 		}
 	})
 	s.notef("%s: %s is at %d", time.Now().Format("15:04:05.0"), path, version)
-	s.open[path] = append(s.open[path], s.deliver(s.Context(), rotation(path, version, nil)))
+	s.last[path] = rotation(path, version, func(c *events.Change) {
+		c.ResourceVersion, c.Store.LagSeconds = strconv.FormatInt(time.Now().UnixNano(), 10), int64(s.declared/time.Second)
+	})
+	s.open[path] = append(s.open[path], s.deliver(s.Context(), s.last[path]))
 }
 
 // restart makes another actuator take over. The last event of each path comes again if one is not settled.
 func (s *simulation) restart() {
 	s.notef("another actuator")
 	undone := make(map[string]bool)
-	for path, events := range s.open {
-		for _, e := range events {
+	for path, list := range s.open {
+		for _, e := range list {
 			if done, _ := s.isSettled(e); !done {
 				undone[path] = true
 			}
@@ -94,7 +115,7 @@ func (s *simulation) restart() {
 	s.start()
 	clear(s.open)
 	for path := range undone {
-		s.open[path] = []*event{s.deliver(s.Context(), rotation(path, s.versions[path], nil))}
+		s.open[path] = []*event{s.deliver(s.Context(), s.last[path])}
 	}
 }
 
@@ -135,8 +156,8 @@ func (s *simulation) end() {
 	s.recover()
 	s.pass(10 * time.Minute)
 	var problems []string
-	for path, events := range s.open {
-		for _, e := range events {
+	for path, list := range s.open {
+		for _, e := range list {
 			if done, err := s.isSettled(e); !done || err != nil {
 				problems = append(problems, fmt.Sprintf("an event of %s is settled: %t (%v), want true without an error", path, done, err))
 			}
@@ -150,7 +171,7 @@ func (s *simulation) end() {
 	s.with(func() {
 		for name := range simulatedPaths {
 			rotated := slices.ContainsFunc(strings.Split(simulatedPaths[name], "+"), func(path string) bool { return s.versions[path] > 0 })
-			if got, want := s.written[types.NamespacedName{Namespace: "shop", Name: name}], s.current(name); got != want && rotated {
+			if got, want := s.written[types.NamespacedName{Namespace: "shop", Name: name}], s.at(name, time.Now()); got != want && rotated {
 				problems = append(problems, fmt.Sprintf("%s has %q, not %q", name, got, want))
 			}
 		}

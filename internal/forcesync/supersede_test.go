@@ -6,7 +6,7 @@ import (
 )
 
 func TestALaterVersionTakesThePlaceOfTheEarlier(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name    string
 		prepare func(*bed)
 		patches []string
@@ -25,26 +25,23 @@ func TestALaterVersionTakesThePlaceOfTheEarlier(t *testing.T) {
 			"which was asked for", func(b *bed) { b.took = 10 * time.Second },
 			[]string{"db " + secondVersion, "db main/root/secret/shop/db/3", "db main/root/secret/shop/db/3-r1"},
 		},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			inBed(t, func(b *bed) {
-				b.secret("db", "shop/db", "")
-				b.start()
-				test.prepare(b)
-				b.taken()
-				first := b.rotate("shop/db", 2, nil)
-				b.pass(time.Second)
-				second := b.rotate("shop/db", 3, nil)
-				b.pass(10 * time.Millisecond)
-				b.pass(time.Minute)
-				b.mustSettle(first)
-				b.mustSettle(second)
-				b.want("patches", b.taken(), test.patches)
-				if outcomes := b.outcomes(); len(outcomes) != 1 || outcomes[0] != "db completed synced" {
-					t.Errorf("outcomes: %q", outcomes)
-				}
-			})
+	} {
+		runInBed(t, test.name, func(b *bed) {
+			b.secret("db", "shop/db", "")
+			b.start()
+			test.prepare(b)
+			b.taken()
+			first := b.rotate("shop/db", 2, nil)
+			b.pass(time.Second)
+			second := b.rotate("shop/db", 3, nil)
+			b.pass(10 * time.Millisecond)
+			b.pass(time.Minute)
+			b.mustSettle(first)
+			b.mustSettle(second)
+			b.want("patches", b.taken(), test.patches)
+			if outcomes := b.outcomes(); len(outcomes) != 1 || outcomes[0] != "db completed synced" {
+				b.Errorf("outcomes: %q", outcomes)
+			}
 		})
 	}
 }

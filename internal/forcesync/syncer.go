@@ -69,54 +69,68 @@ func New(options Options, host Host, index *Index) *Syncer {
 
 // Take handles an event about a source. It holds the event once for each sync. span is that of the event's processing.
 func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
-	if change.Verb == events.VerbChanged {
+	if isNews(change) {
 		y.targetChanged(ctx, change.Source)
 	}
-	y.logElsewhere(ctx, change)
-	for _, s := range y.asked(change, span, event) {
+	for _, s := range y.asked(ctx, change, span, event) {
 		y.consider(ctx, s)
 	}
 }
 
 // Resume is Take for a last event when the Syncer begins. It asks only for the syncs that are not finished, as far as the ExternalSecrets show.
 func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
-	for _, s := range y.asked(change, span, event) {
+	for _, s := range y.asked(ctx, change, span, event) {
 		if y.lacks(s) {
 			y.consider(ctx, s)
 		}
 	}
 }
 
-func (y *Syncer) asked(change events.Change, span trace.Span, event HeldEvent) (syncs []*pendingSync) {
+func (y *Syncer) asked(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) (syncs []*pendingSync) {
 	rotation, isRotation := externalsecret.RotationOf(change)
 	keys := rotation.Keys()
-	if !isRotation && change.Verb == events.VerbChanged {
+	if !isRotation && isNews(change) {
 		keys = []any{templateKey(change.Source)}
 	}
 	for _, es := range y.index.find(keys...) {
-		if !isRotation || es.Reads(y.index.store, rotation) {
-			syncs = append(syncs, &pendingSync{change: change, rotation: rotation, event: event, process: span, seen: es})
+		if isRead, elsewhere := es.Reads(y.index.store, rotation); isRotation && !isRead {
+			y.logElsewhere(ctx, change, es, elsewhere)
+			continue
 		}
+		syncs = append(syncs, &pendingSync{change: change, rotation: rotation, event: event, process: span, seen: es})
 	}
 	return syncs
 }
 
+// isNews reports whether a Secret or a ConfigMap has other content than before, or exists again: then it may have what it had.
+func isNews(change events.Change) bool {
+	return change.Verb == events.VerbChanged || change.Verb == events.VerbObserved && change.Previous != ""
+}
+
 // lacks reports whether a sync is still needed. The operator tries an ExternalSecret that failed again anyway. A sync that was asked for and took too
-// long has been reported. One that was not asked for, and began in the second of the change, may have read the old version.
+// long has been reported. One that was not asked for, and began in the second of the change, may have read the old version, as may any that began
+// before the end of the store's lag.
 func (y *Syncer) lacks(s *pendingSync) bool {
 	es := s.seen
-	switch {
-	case y.DryRun || es.Obstacle() != "" || es.Untried() || es.Failed:
-		return false
-	case repeatAsked(y.index.target(es), s.change.ID()) < 0:
-		return !es.Ready || !es.RefreshTime.After(s.change.Time)
+	end, since := s.lagEnd(), s.change.Time
+	asked, isEarly := repeatAsked(y.index.target(es), s.change.ID()), es.RefreshTime.Before(end)
+	if end.After(since) {
+		since = end // The last sync is asked for only then.
 	}
-	return (!es.Ready || !s.isRefreshed()) && y.Now().Sub(s.change.Time) < syncTimeout
+	switch {
+	case y.DryRun || s.obstacle() != "" || es.Untried() || es.Failed:
+		return false
+	case asked < 0:
+		return !es.Ready || !es.RefreshTime.After(s.change.Time) || isEarly
+	case asked < lastRepeat && es.Ready && s.isRefreshed():
+		return isEarly
+	}
+	return (!es.Ready || !s.isRefreshed() || isEarly) && y.Now().Sub(since) < syncTimeout
 }
 
 // consider begins a sync, unless one is pending for the same source or the ExternalSecret cannot be synced.
 func (y *Syncer) consider(ctx context.Context, s *pendingSync) {
-	name, source, why := nameOf(s.seen), s.change.Source, reason(s.seen.Obstacle())
+	name, source, why := nameOf(s.seen), s.change.Source, s.obstacle()
 	if why == "" && y.DryRun {
 		why = dryRun
 	}
@@ -137,7 +151,6 @@ func (y *Syncer) consider(ctx context.Context, s *pendingSync) {
 
 // join makes a pending sync one for the event of later, unless that has an older change. If the change is newer, the sync starts over for it.
 func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
-	s.joined = true
 	isSame := later.change.ID() == s.change.ID()
 	if !isSame && !events.Newer(later.change.ResourceVersion, s.change.ResourceVersion) {
 		return
@@ -150,8 +163,8 @@ func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
 	}
 	s.superseded = s.superseded || s.state == patching || !s.sent.IsZero()
 	s.change, s.rotation = later.change, later.rotation
-	s.repeat, s.denials, s.changed, s.unclear, s.visible = 0, 0, false, false, time.Time{}
-	if s.state == syncing || s.state == checking || s.state == untried {
+	s.repeat, s.denials, s.changed, s.unclear = 0, 0, false, false
+	if s.state == syncing || s.state == checking || s.state == lagging || s.state == untried {
 		y.enqueue(ctx, s) // The other states lead to a patch for the newer change.
 	}
 }
@@ -178,12 +191,18 @@ func (y *Syncer) await(s *pendingSync, in state, until time.Time) {
 
 // finish ends a sync, reports why, and releases its event. If err is not nil, it is why it was given up.
 func (y *Syncer) finish(ctx context.Context, s *pendingSync, why reason, err error) {
+	if why == done && s.seen.LacksTarget() {
+		why = targetMissing // The operator has read it, and had nowhere to write it.
+	}
 	name := nameOf(s.seen)
 	if delete(y.pending[name], s.change.Source); len(y.pending[name]) == 0 {
 		delete(y.pending, name)
 	}
 	y.returnSlot(ctx, s)
 	s.endWait(string(why))
+	if why == done && s.once != "" {
+		why = s.once
+	}
 	y.report(ctx, s, why)
 	s.event.Release(err)
 }

@@ -25,6 +25,12 @@ func inBed(t *testing.T, test func(b *bed)) {
 	})
 }
 
+// runInBed is inBed for a subtest.
+func runInBed(t *testing.T, name string, test func(b *bed)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { inBed(t, test) })
+}
+
 // want compares two lists in any order.
 func (b *bed) want(what string, got, want []string) {
 	b.Helper()
@@ -65,7 +71,7 @@ func TestARotationSyncsWhatReadsIt(t *testing.T) {
 }
 
 func TestWhatCannotBeForcedIsTold(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, spec string
 		dryRun     bool
 		outcome    string
@@ -74,55 +80,77 @@ func TestWhatCannotBeForcedIsTold(t *testing.T) {
 		{name: "a policy by which it is read once", spec: ", refreshPolicy: CreatedOnce", outcome: "db skipped created-once", warned: true},
 		{name: "a dry run", dryRun: true, outcome: "db skipped dry-run"},
 		{name: "a policy, also in a dry run", spec: ", refreshPolicy: CreatedOnce", dryRun: true, outcome: "db skipped created-once", warned: true},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			inBed(t, func(b *bed) {
-				b.secret("db", "shop/db", test.spec)
-				options := b.options()
-				options.DryRun = test.dryRun
-				b.startWith(options)
-				event := b.rotate("shop/db", 2, nil)
-				b.pass(time.Second)
-				b.mustSettle(event)
-				b.want("patches", b.taken(), nil)
-				b.want("outcomes", b.outcomes(), []string{test.outcome})
-				if warnings := b.warnings(); len(warnings) > 0 != test.warned {
-					t.Errorf("Kubernetes Events: %q", warnings)
-				}
-			})
+	} {
+		runInBed(t, test.name, func(b *bed) {
+			b.secret("db", "shop/db", test.spec)
+			options := b.options()
+			options.DryRun = test.dryRun
+			b.startWith(options)
+			event := b.rotate("shop/db", 2, nil)
+			b.pass(time.Second)
+			b.mustSettle(event)
+			b.want("patches", b.taken(), nil)
+			b.want("outcomes", b.outcomes(), []string{test.outcome})
+			if warnings := b.warnings(); len(warnings) > 0 != test.warned {
+				b.Errorf("Kubernetes Events: %q", warnings)
+			}
 		})
 	}
 }
 
 func TestATemplateThatChangesSyncsWhatNamesIt(t *testing.T) {
 	const named = ", target: {template: {templateFrom: [{configMap: {name: page, items: []}}]}}"
-	tests := []struct {
-		name, spec, outcome string
-		patches, warnings   []string
+	synced := []string{"db uid-page/9"}
+	for _, test := range []struct {
+		name, spec        string
+		mutate            func(*events.Change)
+		outcome           string
+		patches, warnings []string
 	}{
-		{name: "once, even if that changes nothing", spec: named, patches: []string{"db uid-page/9"}, outcome: "db completed synced"},
+		{name: "once, even if that changes nothing", spec: named, patches: synced, outcome: "db completed synced"},
+		{
+			name: "where it is a Secret", spec: ", target: {template: {templateFrom: [{secret: {name: page, items: []}}]}}",
+			mutate: func(c *events.Change) { c.Source.Kind = events.KindSecret }, patches: synced, outcome: "db completed synced",
+		},
+		{
+			name: "among others, for the annotations of the Secret",
+			spec: ", target: {creationPolicy: Merge, template: {templateFrom: " +
+				"[{literal: x}, {configMap: {name: other, items: []}}, {target: Annotations, configMap: {name: page, items: []}}]}}",
+			patches: synced, outcome: "db completed synced",
+		},
+		{
+			name: "when it exists again with what it had", spec: named,
+			mutate:  func(c *events.Change) { c.Verb, c.Previous = events.VerbObserved, c.Fingerprint },
+			patches: synced, outcome: "db completed synced",
+		},
+		{
+			name: "unless the Secret stays as it was created", spec: ", target: {immutable: true, template: {templateFrom: [{configMap: {name: page}}]}}",
+			outcome: "db skipped immutable-target",
+			warnings: []string{"db NotSynced immutable-target: its template changed, but the Secret is immutable: it has to be deleted " +
+				"to be created with the new content"},
+		},
 		{
 			name: "unless it cannot be synced", spec: named + ", refreshPolicy: CreatedOnce", outcome: "db skipped created-once",
 			warnings: []string{"db NotSynced created-once: its template changed, but refreshPolicy CreatedOnce prevents another sync"},
 		},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			inBed(t, func(b *bed) {
-				b.secret("db", "shop/db", test.spec)
-				b.secret("mail", "shop/mail", "")
-				b.start()
-				event := b.deliver(b.Context(), events.Change{
-					Cluster: "demo", Source: events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "page"}, Verb: events.VerbChanged,
-					UID: "uid-page", ResourceVersion: "9", ChangedAt: "9", Fingerprint: fp("a"), Time: time.Now(),
-				})
-				b.pass(20 * time.Second)
-				b.mustSettle(event)
-				b.want("patches", b.taken(), test.patches)
-				b.want("outcomes", b.outcomes(), []string{test.outcome})
-				b.want("Kubernetes Events", b.warnings(), test.warnings)
-			})
+	} {
+		runInBed(t, test.name, func(b *bed) {
+			b.secret("db", "shop/db", test.spec)
+			b.secret("mail", "shop/mail", "")
+			b.start()
+			change := events.Change{
+				Cluster: "demo", Source: events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "page"}, Verb: events.VerbChanged,
+				UID: "uid-page", ResourceVersion: "9", ChangedAt: "9", Fingerprint: fp("a"), Time: time.Now(),
+			}
+			if test.mutate != nil {
+				test.mutate(&change)
+			}
+			event := b.deliver(b.Context(), change)
+			b.pass(20 * time.Second)
+			b.mustSettle(event)
+			b.want("patches", b.taken(), test.patches)
+			b.want("outcomes", b.outcomes(), []string{test.outcome})
+			b.want("Kubernetes Events", b.warnings(), test.warnings)
 		})
 	}
 }

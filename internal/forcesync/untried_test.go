@@ -70,7 +70,7 @@ func TestAnExternalSecretThatTheOperatorLeavesAloneIsNotAsked(t *testing.T) {
 }
 
 func TestANewExternalSecretIsAskedWhenTheOperatorHasTried(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name    string
 		after   func(b *bed)
 		patches []string
@@ -87,27 +87,24 @@ func TestANewExternalSecretIsAskedWhenTheOperatorHasTried(t *testing.T) {
 			after:   func(b *bed) { b.fail("db") },
 			patches: []string{"db " + secondVersion}, outcome: "db failed sync-error",
 		},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			inBed(t, func(b *bed) {
-				reads := []string{"1", "2"}
-				b.read = func(types.NamespacedName) string {
-					next := reads[0]
-					reads = reads[1:]
-					return next
-				}
-				b.untried("db", "shop/db")
-				b.start()
-				event := b.rotate("shop/db", 2, nil)
-				b.pass(time.Minute)
-				b.want("patches", b.taken(), nil)
-				test.after(b)
-				b.pass(6 * time.Minute)
-				b.mustSettle(event)
-				b.want("patches", b.taken(), test.patches)
-				b.want("outcomes", b.outcomes(), []string{test.outcome})
-			})
+	} {
+		runInBed(t, test.name, func(b *bed) {
+			reads := []string{"1", "2"}
+			b.read = func(types.NamespacedName) string {
+				next := reads[0]
+				reads = reads[1:]
+				return next
+			}
+			b.untried("db", "shop/db")
+			b.start()
+			event := b.rotate("shop/db", 2, nil)
+			b.pass(time.Minute)
+			b.want("patches", b.taken(), nil)
+			test.after(b)
+			b.pass(6 * time.Minute)
+			b.mustSettle(event)
+			b.want("patches", b.taken(), test.patches)
+			b.want("outcomes", b.outcomes(), []string{test.outcome})
 		})
 	}
 }

@@ -105,7 +105,8 @@ func (r *resource) Reduce(object runtime.Object) (metav1.Object, bool) {
 // Put logs the parts of an ExternalSecret that are not readable, unless it had the same ones before.
 func (r *resource) Put(ctx context.Context, obj metav1.Object) {
 	if text := problemsOf(obj); text != "" && text != problemsOf(r.seen[nameOf(obj)]) {
-		r.Log.WarnContext(ctx, "externalsecret not readable", "externalsecret", obj.GetName(), "namespace", obj.GetNamespace(), "err", text)
+		r.Log.WarnContext(ctx, "cannot read a part of an externalsecret",
+			"externalsecret", obj.GetName(), "namespace", obj.GetNamespace(), "err", text)
 	}
 	r.seen[nameOf(obj)] = obj
 	r.Index.put(obj, false)

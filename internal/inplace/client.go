@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
@@ -17,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/keyturn/keyturn/internal/kube"
 )
@@ -87,26 +87,15 @@ func (c *Client) Reload(ctx context.Context, pods Pods) (int, error) {
 func (c *Client) callAll(ctx context.Context, found []pod, pods Pods) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var calling sync.WaitGroup
-	free := make(chan struct{}, parallel)
-	for _, p := range found {
-		select {
-		case free <- struct{}{}:
-		case <-ctx.Done():
+	workqueue.ParallelizeUntil(ctx, parallel, len(found), func(i int) {
+		err := c.callUntilAnswered(ctx, found[i], pods)
+		if err != nil {
+			err = c.judge(ctx, found[i], pods, err)
 		}
-		if ctx.Err() != nil {
-			break
+		if err != nil {
+			stop(err)
 		}
-		calling.Go(func() {
-			defer func() { <-free }()
-			if err := c.callUntilAnswered(ctx, p, pods); err != nil {
-				if err = c.judge(ctx, p, pods, err); err != nil {
-					stop(err)
-				}
-			}
-		})
-	}
-	calling.Wait()
+	})
 	return context.Cause(ctx)
 }
 

@@ -15,6 +15,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestAPodThatFailsIsCalledAgainAndThenNamed(t *testing.T) {
@@ -39,9 +41,7 @@ func TestAPodThatFailsIsCalledAgainAndThenNamed(t *testing.T) {
 			spans := tracetest.NewSpanRecorder()
 			c := clientOf(t, n, spans, podOf("web-a", tt.ip, nil))
 			_, err := c.Reload(t.Context(), webPods())
-			if err == nil || err.Error() != tt.want {
-				t.Errorf("the error is %v, want %s", err, tt.want)
-			}
+			testkit.WantError(t, err, tt.want)
 			if got := len(spans.Ended()); got != 3 {
 				t.Errorf("it is called %d times, want 3", got)
 			}
@@ -64,9 +64,7 @@ func says(t *testing.T, said string) error {
 	c := New(fake.NewClientset(podOf("web-a", "10.0.0.1", nil)), noop.NewTracerProvider().Tracer(""),
 		func(context.Context, string, string) (net.Conn, error) {
 			client, server := net.Pipe()
-			serving.Go(func() {
-				_, _ = io.Copy(io.Discard, server)
-			})
+			serving.Go(func() { _, _ = io.Copy(io.Discard, server) })
 			serving.Go(func() {
 				_, _ = io.WriteString(server, said)
 				_ = server.Close()
@@ -89,9 +87,7 @@ func TestNothingThatAPodSaysIsReportedOrLogged(t *testing.T) {
 		"a long header":       "HTTP/1.1 200 OK\r\nX: " + strings.Repeat(secret, maxHeaders) + "\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := says(t, said); err == nil || err.Error() != "pod web-a: it does not answer as a web server does" {
-				t.Errorf("the error is %v", err)
-			}
+			testkit.WantError(t, says(t, said), "pod web-a: it does not answer as a web server does")
 		})
 	}
 	if logged.Len() > 0 {
@@ -105,9 +101,7 @@ func TestAnAnswerMayBeLongOrComeAfterOthers(t *testing.T) {
 		"it is at work first":    "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := says(t, said); err != nil {
-				t.Error(err)
-			}
+			testkit.WantError(t, says(t, said), "")
 		})
 	}
 }

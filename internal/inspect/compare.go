@@ -112,10 +112,46 @@ func writeCompared(out io.Writer, rows []comparedRow) error {
 		count[r.by]++
 		table = append(table, []any{r.by, r.workload.Namespace, r.workload, r.source, r.why})
 	}
-	if err := (View{}).WriteTable(out, table); err != nil {
+	if err := Wide.WriteTable(out, table); err != nil {
 		return fmt.Errorf("writing the comparison: %w", err)
 	}
 	_, err := fmt.Fprintf(out, "\n%s: %d, %s: %d, %s: %d, %s: %d\n",
 		both, count[both], keyturnOnly, count[keyturnOnly], reloaderOnly, count[reloaderOnly], unclear, count[unclear])
 	return err
+}
+
+// compare returns the rows of a workload. A mark from before since does not count.
+func (d *decisions) compare(w events.Workload, mark reloaderMark, since time.Time) []comparedRow {
+	if mark.at.Before(since.Truncate(time.Second)) {
+		mark = reloaderMark{}
+	}
+	sources := d.marked(w.Namespace, mark)
+	for source, about := range d.of[w] {
+		sources[source] = about.changed
+	}
+	var rows []comparedRow
+	for source, changed := range sources {
+		about, isDecided := d.of[w][source]
+		row := comparedRow{workload: w, source: source, why: about.why}
+		switch rolled := mark.rolled(source, changed); {
+		case about.rolls && rolled:
+			row.by = both
+		case about.rolls && w.Kind == "cronjob":
+			row.by, row.why = unclear, join(about.why, "Reloader starts a Job, and leaves no mark on the CronJob")
+		case about.rolls && mark.hides(changed):
+			row.by, row.why = unclear, join(about.why, "Reloader has rolled it for "+mark.source.String()+" since, and names no other source")
+		case about.rolls && mark.isBlank() && !mark.at.Before(changed):
+			row.by, row.why = unclear, join(about.why, "Reloader has written it since, and leaves no mark on what it restarts")
+		case about.rolls:
+			row.by = keyturnOnly
+		case rolled && isDecided:
+			row.by = reloaderOnly
+		case rolled:
+			row.by, row.why = reloaderOnly, "no decision: the workload does not opt in, or the change is none to Keyturn"
+		default:
+			continue
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }

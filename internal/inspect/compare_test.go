@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -46,7 +46,7 @@ func TestCompareSaysWhoRolled(t *testing.T) {
 	newer := plan.PodsNewer.Sentence()
 	const noDecision = "no decision: the workload does not opt in, or the change is none to Keyturn"
 	marked := writtenBy("web", reloader, 0, marksDB, "")
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		object runtime.Object
 		// decided are the reasons of Keyturn's decisions, in order, with the message unless that is "said".
@@ -120,8 +120,7 @@ func TestCompareSaysWhoRolled(t *testing.T) {
 		{"neither, of a variable whose source has not changed", writtenBy("web", reloader, 0, "", tls), nil, ""},
 		{"neither of late", writtenBy("web", reloader, -48*time.Hour, marksTLS, ""), nil, ""},
 		{"neither, with a marker of another's", writtenBy("web", reloader, 0, `{"type":"SECRET","name":"../x"}`, ""), nil, ""},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			b := natstest.Buses(t, "demo")[0]
@@ -146,9 +145,7 @@ func TestCompareSaysWhoRolled(t *testing.T) {
 			if want != "" {
 				want += "\n"
 			}
-			if diff := cmp.Diff(want, compared(t, b, tt.object)); diff != "" {
-				t.Errorf("rows (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "rows", want, compared(t, b, tt.object))
 		})
 	}
 }
@@ -195,9 +192,7 @@ both           shop       deployment/web  secret/db  dry-run
 
 both: 1, keyturn only: 0, reloader only: 1, unclear: 0
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "output", want, out.String())
 }
 
 func FuzzParseReloadedFrom(f *testing.F) {

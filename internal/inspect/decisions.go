@@ -70,42 +70,6 @@ func (d *decisions) addOutcome(outcome events.Outcome) {
 	}
 }
 
-// compare returns the rows of a workload. A mark from before since does not count.
-func (d *decisions) compare(w events.Workload, mark reloaderMark, since time.Time) []comparedRow {
-	if mark.at.Before(since.Truncate(time.Second)) {
-		mark = reloaderMark{}
-	}
-	sources := d.marked(w.Namespace, mark)
-	for source, about := range d.of[w] {
-		sources[source] = about.changed
-	}
-	var rows []comparedRow
-	for source, changed := range sources {
-		about, isDecided := d.of[w][source]
-		row := comparedRow{workload: w, source: source, why: about.why}
-		switch rolled := mark.rolled(source, changed); {
-		case about.rolls && rolled:
-			row.by = both
-		case about.rolls && w.Kind == "cronjob":
-			row.by, row.why = unclear, join(about.why, "Reloader starts a Job, and leaves no mark on the CronJob")
-		case about.rolls && mark.hides(changed):
-			row.by, row.why = unclear, join(about.why, "Reloader has rolled it for "+mark.source.String()+" since, and names no other source")
-		case about.rolls && mark.isBlank() && !mark.at.Before(changed):
-			row.by, row.why = unclear, join(about.why, "Reloader has written it since, and leaves no mark on what it restarts")
-		case about.rolls:
-			row.by = keyturnOnly
-		case rolled && isDecided:
-			row.by = reloaderOnly
-		case rolled:
-			row.by, row.why = reloaderOnly, "no decision: the workload does not opt in, or the change is none to Keyturn"
-		default:
-			continue
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
 // marked returns the sources that a mark may be about, and when they changed: the source that the mark names, and those of its variables'
 // sources that have changed. Others are left out, because a variable is never removed.
 func (d *decisions) marked(namespace string, mark reloaderMark) map[string]time.Time {

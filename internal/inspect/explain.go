@@ -1,10 +1,11 @@
-// Package inspect implements the actuator's subcommands: explain a workload, list the history, compare it with what Reloader did, list the
-// clusters of a stream, and list dead letters. It reads the streams and workloads, and writes text. It changes nothing.
+// Package inspect has what commands for people read: it explains a workload, lists the history, compares it with what Reloader did, and lists the
+// clusters of a stream and dead letters. It reads the streams and workloads, and writes text. It changes nothing.
 package inspect
 
 import (
 	"context"
-	"io"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -37,39 +38,31 @@ type ExplainOptions struct {
 	Now time.Time
 	// TraceURL is a template of links to traces: see events.ValidateTraceURL. If it is empty, only ids are written.
 	TraceURL string
-	// View is how to write the explanation.
-	View View
 }
 
-// Explain writes what a workload such as "deployment/web" depends on, what it was last rolled for and when, what it waits for, and what would
+// Explain returns what a workload such as "deployment/web" depends on, what it was last rolled for and when, what it waits for, and what would
 // happen now and why. It decides in the same way as the actuator, and changes nothing.
-func Explain(ctx context.Context, options ExplainOptions, reader *bus.Reader, name, namespace string, out io.Writer) error {
+func Explain(ctx context.Context, options ExplainOptions, reader *bus.Reader, name, namespace string) (*Report, error) {
 	w, err := readWorkload(ctx, options, name, namespace)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	runners, err := readRunners(ctx, options, w)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(runners) > 0 {
 		w = w.RunBy(runners...)
 	}
-	r := &report{Cluster: options.Origins.Cluster, Workload: w.ID, now: options.Now, Pending: []string{}, Sources: []explanation{}}
+	r := &Report{Cluster: options.Origins.Cluster, Workload: w.ID, now: options.Now, Pending: []string{}, Sources: []explanation{}}
 	for _, problem := range w.Problems {
 		r.Problems = append(r.Problems, problem.Error())
 	}
-	if err := r.explain(ctx, options, reader, w, runners); err != nil {
-		return err
-	}
-	if done, err := options.View.Format.Encode(out, r); done || err != nil {
-		return err
-	}
-	return r.writeText(out, options.View)
+	return r, r.explain(ctx, options, reader, w, runners)
 }
 
 // explain adds everything that is known about the workload.
-func (r *report) explain(
+func (r *Report) explain(
 	ctx context.Context, options ExplainOptions, reader *bus.Reader, w *workload.Workload, runners []*workload.Workload,
 ) error {
 	last, err := r.noteLastOutcome(ctx, reader, w, options.TraceURL)
@@ -93,8 +86,7 @@ func (r *report) explain(
 		r.noteState(timing.reason, timing.said)
 	}
 	if len(options.Unknown) > 0 {
-		r.note("What the actuator has from a Secret is not known here, such as a webhook: see %s, or ask explain in the actuator's pod.",
-			strings.Join(options.Unknown, ", "))
+		r.note("What the actuator has from a Secret is not known here, such as a webhook: see %s.", strings.Join(options.Unknown, ", "))
 	}
 	r.noteAborted(w, runners)
 	r.noteInPlace(w, options.ReloadDelay)
@@ -112,7 +104,7 @@ func (r *report) explain(
 func (o *ExplainOptions) leavesAlone(w *workload.Workload) string {
 	switch {
 	case o.Posts:
-		return "It is not rolled: an actuator with --webhook-url posts to that instead."
+		return "It is not rolled: an actuator with a webhook-url in --reloader posts to that instead."
 	case !kube.Includes(o.Namespaces, o.IgnoreNamespaces, w.ID.Namespace):
 		return "It is not rolled: an actuator with these flags leaves workloads of the namespace " + w.ID.Namespace + " alone."
 	case o.ignores(w.ID.Kind):
@@ -134,7 +126,7 @@ func (o *ExplainOptions) ignores(kind string) bool {
 }
 
 // explainSources adds a row for each source that the workload depends on, and what is pending.
-func (r *report) explainSources(
+func (r *Report) explainSources(
 	ctx context.Context, options ExplainOptions, reader *bus.Reader, w *workload.Workload, timing obstacle,
 ) error {
 	sources, err := dependencies(ctx, options.Origins, reader, w)
@@ -148,8 +140,11 @@ func (r *report) explainSources(
 	r.Sources = make([]explanation, len(sources))
 	for i, source := range sources {
 		stored, err := options.Origins.Last(ctx, reader, source)
-		if r.Sources[i], err = explain(options.Policy, w, source, stored, err); err != nil {
+		if r.Sources[i], err = explain(options, w, source, stored, err); err != nil {
 			return err
+		}
+		if problem := r.Sources[i].problem; problem != "" {
+			r.Problems = append(r.Problems, source.String()+": "+problem)
 		}
 		if err := readDates(ctx, options.Origins, reader, source, &r.Sources[i]); err != nil {
 			return err
@@ -159,6 +154,53 @@ func (r *report) explainSources(
 	if r.Held, err = readHeld(ctx, reader, r.Cluster, w.ID); err != nil {
 		return err
 	}
-	r.notePending(timing)
+	r.notePending(r.endless(w, timing))
 	return nil
+}
+
+// noteInPlace adds how the pods of a workload are asked to reload after a change instead of being replaced, and for which sources they
+// are replaced nevertheless.
+func (r *Report) noteInPlace(w *workload.Workload, delay time.Duration) {
+	if w.InPlace == nil {
+		return
+	}
+	lines := []string{fmt.Sprintf("Its pods are asked to reload at %s, instead of being replaced, %s after a change, once their files are new.",
+		w.InPlace.Endpoint, delay)}
+	said := make(map[string]bool)
+	for _, source := range w.Sources() {
+		if why := w.InPlace.Refuses(source); why != "" && !said[why] {
+			said[why] = true
+			lines = append(lines, fmt.Sprintf("They are replaced where %s.", why))
+		}
+	}
+	r.noteLines(lines...)
+}
+
+// explain explains the last event of a source, or the error of reading it.
+func explain(options ExplainOptions, w *workload.Workload, source events.Source, stored events.Stored, err error) (explanation, error) {
+	e := explanation{Source: source.String(), Named: true}
+	if ref := w.Reference(source); ref != nil {
+		e.Keys, e.Named, e.required = ref.Keys, false, !ref.Optional && !ref.ByPull
+	}
+	if last, ok := w.Rolled[source.String()]; ok && last.Version != workload.NoVersion {
+		e.Rolled = &changeAt{ResourceVersion: last.Version, UID: last.UID}
+	}
+	change := events.Change{Source: source}
+	switch {
+	case err == nil:
+		if change, err = stored.Change(); err != nil {
+			e.Action, e.Sentence = plan.Skip.String(), fmt.Sprintf("its last event cannot be read: %v", err)
+			return e, nil
+		}
+		e.Event, e.never, e.problem = change.ID(), change.ChangedAt == "", change.Problem
+		if !e.never {
+			e.Changed = &changeAt{ResourceVersion: change.ChangedAt, UID: change.UID}
+		}
+		e.addDates(change)
+	case !errors.Is(err, events.ErrNotFound):
+		return e, fmt.Errorf("reading the last event of %s: %w", source, err)
+	}
+	e.decide(plan.Decide(w, change, plan.Memory{Now: options.Now}, options.Policy))
+	e.leaveOut(change)
+	return e, nil
 }

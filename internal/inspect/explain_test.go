@@ -20,7 +20,6 @@ import (
 
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
@@ -45,22 +44,31 @@ func optionsFor(objects ...runtime.Object) ExplainOptions {
 	}
 }
 
-// explainInShop is Explain for a workload in the namespace shop. It asks again while the stream does not answer.
+// explainInShop writes the explanation of a workload in the namespace shop.
 func explainInShop(t *testing.T, options ExplainOptions, b *bus.Bus, name string, out *bytes.Buffer) error {
 	t.Helper()
-	return natstest.Answered(t, func() error {
-		out.Reset()
-		return Explain(t.Context(), options, &b.Reader, name, "shop", out)
+	report, err := reportOf(t, options, b, name)
+	if err != nil {
+		return err
+	}
+	return report.Write(out, Wide)
+}
+
+// reportOf is Explain for a workload in the namespace shop. It asks again while the stream does not answer.
+func reportOf(t *testing.T, options ExplainOptions, b *bus.Bus, name string) (report *Report, err error) {
+	t.Helper()
+	err = natstest.Answered(t, func() error {
+		report, err = Explain(t.Context(), options, &b.Reader, name, "shop")
+		return err
 	})
+	return report, err
 }
 
 // explainSays returns the explanation of a workload in the namespace shop, and checks that it contains each text.
 func explainSays(t *testing.T, options ExplainOptions, b *bus.Bus, name string, texts ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := explainInShop(t, options, b, name, &out); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, explainInShop(t, options, b, name, &out))
 	for _, want := range texts {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, &out)
@@ -109,7 +117,7 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 			Volumes:    []corev1.Volume{{Name: "db", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "db"}}}},
 		}
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		// on are annotations beside roll-on: auto.
 		on    map[string]string
@@ -200,6 +208,16 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 			},
 		},
 		{
+			name: "that changes without end", on: map[string]string{
+				"keyturn.dev/rolls": "13 since " + historyNow.Format(time.RFC3339) + ` {"secret/db#password":"12 at ` + historyNow.Format(time.RFC3339) + `"}`,
+			},
+			want: []string{
+				"It changes without end, and is rolled ever more seldom (rolled-too-often): secret/db (password). " +
+					"Its next roll for that begins at 2026-03-14T15:19:26Z (in 10m) at the earliest, " + orNow,
+				"Pending: secret/db.\n\nSOURCE", "hold (rolled-too-often), then roll (" + changed,
+			},
+		},
+		{
 			name: "that asks for nothing", alter: func(d *appsv1.Deployment) { d.Annotations = nil },
 			want: []string{"It asks for nothing: annotate it, for example with keyturn.dev/roll-on: auto"},
 		},
@@ -207,8 +225,7 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 			name: "that asks to be left alone", on: rollOn("none"),
 			want: []string{"It is not rolled: keyturn.dev/roll-on is none, which counts whatever else asks for it, such as --roll-all."},
 		},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			web := deploymentOf("web", rollOn("auto"))
 			maps.Copy(web.Annotations, test.on)
@@ -216,7 +233,7 @@ func TestExplainSaysWhatWouldHappenAndWhy(t *testing.T) {
 				test.alter(web)
 			}
 			options := optionsFor(web)
-			options.Reading.InPlace, options.ReloadDelay = true, 2*time.Minute
+			options.Reading.InPlace, options.ReloadDelay, options.Reading.MaxRollsPerHour = true, 2*time.Minute, 30
 			explainSays(t, options, b, "deployment/"+web.Name, test.want...)
 		})
 	}
@@ -242,6 +259,22 @@ func TestExplainSaysWhatTheNamespaceHolds(t *testing.T) {
 	options := optionsFor()
 	options.Clients.Typed = forbidden
 	explainSays(t, options, b, "deployment/web", "Its namespace may not be read")
+}
+
+func TestExplainSaysOfWhichSourcesTheStreamHasNoEvent(t *testing.T) {
+	b := natstest.Buses(t, "demo")[0]
+	publish(t, b, changeOfDB())
+	web := deploymentOf("web", rollOn("auto, secret/license"))
+	from := func(name string, isOptional bool) corev1.EnvFromSource {
+		return corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: name}, Optional: &isOptional,
+		}}
+	}
+	app := &web.Spec.Template.Spec.Containers[0]
+	app.EnvFrom = append(app.EnvFrom, from("big", false), from("extra", true))
+	explainSays(t, optionsFor(web), b, "deployment/web",
+		"The stream has no event of configmap/big, which the pods need. If it exists, no change of it rolls anything until the watcher publishes it",
+		"skip (unknown): the stream has no event of the source: it does not exist, or the watcher leaves it out or cannot publish it")
 }
 
 func TestExplainSaysWhyASourceIsOnHold(t *testing.T) {
@@ -281,16 +314,6 @@ func TestExplainKnowsTheStoresThatAnotherClusterWatches(t *testing.T) {
 	}
 }
 
-func TestEveryReasonIsExplainedByItsWordAndItsSentence(t *testing.T) {
-	for _, reason := range plan.Reasons() {
-		var e explanation
-		e.decide(plan.Decision{Reason: reason})
-		if want := reason.Action().String() + " (" + reason.String() + "): " + reason.Sentence(); e.text() != want {
-			t.Errorf("%s: got %q, want %q", reason, e.text(), want)
-		}
-	}
-}
-
 func TestExplainKnowsWhatTheActuatorLeavesAlone(t *testing.T) {
 	b := natstest.Buses(t, "demo")[0]
 	publish(t, b, changeOfDB())
@@ -303,7 +326,7 @@ func TestExplainKnowsWhatTheActuatorLeavesAlone(t *testing.T) {
 		{"another namespace", func(o *ExplainOptions) { o.Namespaces = []string{"bank"} }, "leaves workloads of the namespace shop alone", false},
 		{"an ignored namespace", func(o *ExplainOptions) { o.IgnoreNamespaces = []string{"shop"} }, "leaves workloads of the namespace shop alone", false},
 		{"its own", func(o *ExplainOptions) { o.Namespaces = []string{"bank", "shop"} }, "Pending: secret/db.", true},
-		{"a webhook", func(o *ExplainOptions) { o.Posts = true }, "an actuator with --webhook-url posts to that instead", false},
+		{"a webhook", func(o *ExplainOptions) { o.Posts = true }, "an actuator with a webhook-url in --reloader posts to that instead", false},
 		{"a dry run", func(o *ExplainOptions) { o.DryRun = true }, "it decides what follows, and patches nothing", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -338,7 +361,7 @@ func TestExplainAnswersForTheKindsOfTheActuator(t *testing.T) {
 		jobOf("nightly", metav1.OwnerReference{APIVersion: "batch/v1", Kind: "CronJob", Name: "asleep", UID: "o", Controller: new(true)}))
 	starting := workload.BuiltIn().With(workload.StartedCronJob())
 	const rolls = "roll (content-changed): content that the pods read has changed"
-	tests := []struct {
+	for _, test := range []struct {
 		name, workload string
 		kinds          workload.Kinds
 		want           string
@@ -349,8 +372,7 @@ func TestExplainAnswersForTheKindsOfTheActuator(t *testing.T) {
 		{"a Job", "job/import", append(workload.BuiltIn(), workload.Job()), rolls},
 		{"a Job where they are not made anew", "job/import", workload.BuiltIn(), "It is not rolled: an actuator with these flags leaves workloads of the kind job"},
 		{"a Job of a CronJob", "job/nightly", append(workload.BuiltIn(), workload.Job()), "It is left alone, whatever it asks for"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			options := options
 			options.Kinds = test.kinds

@@ -17,7 +17,7 @@ type Format string
 
 // The formats. Not every command has all of them.
 const (
-	// Table is for people.
+	// Table is for people, with lines of at most 100 columns.
 	Table Format = "table"
 	// Wide is a table whose lines are never cut.
 	Wide Format = "wide"
@@ -25,17 +25,8 @@ const (
 	YAML Format = "yaml"
 )
 
-// narrowWidth is the width of narrow lines in columns.
+// narrowWidth is the width of the lines of a Table in columns.
 const narrowWidth = 100
-
-// View is how to write something.
-type View struct {
-	Format Format
-	// Narrow cuts the lines of a table at 100 columns.
-	Narrow bool
-}
-
-func (v View) isNarrow() bool { return v.Narrow && v.Format != Wide }
 
 // Encode writes a value as JSON or YAML. It reports false, and writes nothing, for another format.
 func (f Format) Encode(out io.Writer, value any) (bool, error) {
@@ -46,7 +37,7 @@ func (f Format) Encode(out io.Writer, value any) (bool, error) {
 		content, err = json.MarshalIndent(value, "", "  ")
 		content = append(content, '\n')
 	case YAML:
-		content, err = yaml.Marshal(value)
+		content, err = marshalYAML(value)
 	default:
 		return false, nil
 	}
@@ -57,8 +48,17 @@ func (f Format) Encode(out io.Writer, value any) (bool, error) {
 	return true, err
 }
 
+// marshalYAML is yaml.Marshal for text of others, too: that reads JSON as YAML, in which some control characters are not allowed, and one is a space.
+func marshalYAML(value any) ([]byte, error) {
+	content, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.JSONToYAML([]byte(events.EscapeControls(string(content))))
+}
+
 // WriteTable writes a line for each row, with aligned cells. Text written by others can neither break a line nor control the terminal.
-func (v View) WriteTable(out io.Writer, rows [][]any) error {
+func (f Format) WriteTable(out io.Writer, rows [][]any) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, cells := range rows {
@@ -72,7 +72,7 @@ func (v View) WriteTable(out io.Writer, rows [][]any) error {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
-		if v.isNarrow() {
+		if f == Table {
 			line = cut(strings.TrimRight(line, " \n")) + "\n"
 		}
 		if _, err := io.WriteString(out, line); err != nil {

@@ -9,14 +9,15 @@ import (
 
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestATableIsCutUnlessItIsWide(t *testing.T) {
-	for view, want := range map[View]int{{Format: Table, Narrow: true}: narrowWidth, {Format: Wide, Narrow: true}: 122, {Format: Table}: 122} {
+	for format, want := range map[Format]int{Table: narrowWidth, Wide: 122} {
 		var out bytes.Buffer
-		err := view.WriteTable(&out, [][]any{{strings.Repeat("é", 119), "é"}})
+		err := format.WriteTable(&out, [][]any{{strings.Repeat("é", 119), "é"}})
 		if got := len([]rune(strings.TrimSuffix(out.String(), "\n"))); err != nil || got != want {
-			t.Errorf("%+v: %d columns, want %d (%v)", view, got, want, err)
+			t.Errorf("%s: %d columns, want %d (%v)", format, got, want, err)
 		}
 	}
 }
@@ -25,8 +26,8 @@ func TestATableIsCutUnlessItIsWide(t *testing.T) {
 const hostile = "denied by:\n\x1b]52;c;cm0=\x07\r\nNothing is pending: it rolls at the next change.\u202e"
 
 // hostileReport is an explanation with that text in every field.
-func hostileReport() *report {
-	r := &report{
+func hostileReport() *Report {
+	r := &Report{
 		Cluster: "demo", Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web"}, now: historyNow, Problems: []string{hostile},
 	}
 	r.note("It was last rolled for secret/db: failed (patch-denied): %s", hostile)
@@ -41,8 +42,8 @@ func TestTextsOfOthersNeitherBreakALineNorControlTheTerminal(t *testing.T) {
 		write func(out io.Writer) error
 		lines int
 	}{
-		{"an explanation", func(out io.Writer) error { return hostileReport().writeText(out, View{}) }, 11},
-		{"an explanation in little space", func(out io.Writer) error { return hostileReport().writeText(out, View{Narrow: true}) }, 11},
+		{"an explanation", func(out io.Writer) error { return hostileReport().Write(out, Wide) }, 11},
+		{"an explanation in little space", func(out io.Writer) error { return hostileReport().Write(out, Table) }, 11},
 		{"a line of the history", func(out io.Writer) error {
 			return (columns{}).writeEvent(out, storedOutcome(t, outcomeOf("web", events.VerbFailed, "patch-denied", hostile, historyNow)), "")
 		}, 1},
@@ -53,17 +54,15 @@ func TestTextsOfOthersNeitherBreakALineNorControlTheTerminal(t *testing.T) {
 			return writeCompared(out, []comparedRow{{by: both, source: "secret/db", why: hostile}})
 		}, 4},
 		{"the clusters", func(out io.Writer) error {
-			return writeMembers(out, View{}, []bus.Member{{Cluster: "demo", UIDs: []string{hostile}}})
+			return writeMembers(out, Wide, []bus.Member{{Cluster: "demo", UIDs: []string{hostile}}})
 		}, 2},
 		{"the dead letters", func(out io.Writer) error {
-			return writeLetters(out, View{}, []events.DeadLetter{{Error: hostile}})
+			return writeLetters(out, Wide, []events.DeadLetter{{Error: hostile}})
 		}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := tt.write(&out); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, tt.write(&out))
 			if got := strings.Count(out.String(), "\n"); got != tt.lines {
 				t.Errorf("%d lines, want %d:\n%q", got, tt.lines, &out)
 			}

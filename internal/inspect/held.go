@@ -46,14 +46,6 @@ func readHeld(ctx context.Context, reader *bus.Reader, cluster string, id events
 	return h, h.readPeer(ctx, reader, cluster)
 }
 
-func sourcesOf(outcome events.Outcome) []string {
-	sources := make([]string, 0, len(outcome.Sources))
-	for _, source := range outcome.Sources {
-		sources = append(sources, source.Source)
-	}
-	return sources
-}
-
 // parse reads the time or the workload at the end of the message.
 func (h *hold) parse() {
 	h.reason, _ = plan.Named(h.Reason, h.Message)
@@ -120,7 +112,7 @@ var ends = map[plan.Reason]string{
 }
 
 // noteHold adds since when the workload has been waiting, why and for which workload, and what ends that.
-func (r *report) noteHold(h *hold) {
+func (r *Report) noteHold(h *hold) {
 	if h.Over != "" {
 		r.note("It was held at %s: %s (%s). That is over: %s.", r.past(h.Time), h.Message, h.Reason, h.Over)
 		return
@@ -131,14 +123,14 @@ func (r *report) noteHold(h *hold) {
 	}
 	if end := ends[h.reason]; end != "" {
 		lines = append(lines, end)
-	} else if !h.Until.IsZero() && !r.now.IsZero() {
+	} else if !h.Until.IsZero() {
 		lines = append(lines, "That ends at "+r.coming(h.Until)+".")
 	}
 	r.noteState(h.reason, lines...)
 }
 
 // peerText describes the last outcome of the workload that this one waits for.
-func (r *report) peerText(h *hold) string {
+func (r *Report) peerText(h *hold) string {
 	last := h.WaitsFor
 	switch {
 	case last == nil:
@@ -180,3 +172,13 @@ func (s *waitState) add(outcome events.Outcome) {
 
 // waits reports whether the workload still waits according to its outcomes.
 func (s *waitState) waits() bool { return s.held != nil && len(s.open) > 0 }
+
+// obstacle is what prevents a workload from being rolled now because people have configured it so, in its annotations or those of its namespace.
+type obstacle struct {
+	// reason is plan.None if there is no obstacle.
+	reason plan.Reason
+	// said describes the obstacle for people. It also says so if the workload was asked to roll now.
+	said string
+	// rollsNow says that the workload was asked to roll whatever holds it, and known that the annotations of its namespace could be read.
+	rollsNow, known bool
+}

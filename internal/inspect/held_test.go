@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -44,8 +45,14 @@ func rolled(o events.Outcome) events.Outcome {
 func explained(t *testing.T, b *bus.Bus, web *appsv1.Deployment, output Format) string {
 	t.Helper()
 	options := optionsFor(web)
-	options.Now, options.View.Format = historyNow.Add(5*time.Minute), output
-	return explainSays(t, options, b, "deployment/"+web.Name)
+	options.Now = historyNow.Add(5 * time.Minute)
+	report, err := reportOf(t, options, b, "deployment/"+web.Name)
+	var out bytes.Buffer
+	if err == nil {
+		err = report.Write(&out, output)
+	}
+	testkit.Must(t, err)
+	return out.String()
 }
 
 func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
@@ -55,7 +62,7 @@ func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
 	const row, since = "hold (%), then roll (content-changed): content that the pods read has changed", "It has been held since 2026-03-14T15:09:26Z (5m ago): "
 	const rolls = "  roll (content-changed): content that the pods read has changed"
 	lowerWave, soon := heldFor(plan.LowerWave, ": deployment/api"), ": until 2026-03-14T15:19:26Z"
-	tests := []struct {
+	for _, test := range []struct {
 		name     string
 		web      *appsv1.Deployment
 		outcomes []events.Outcome
@@ -126,8 +133,7 @@ func TestExplainSaysWhyAWorkloadWaitsAndWhatEndsThat(t *testing.T) {
 				"Pending: secret/db. Another client has reverted the last rollout: it rolls again 1, 5 and 15 minutes after it was.\n", rolls,
 			},
 		},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := natstest.Buses(t, "demo")[0]
 			publish(t, b, changeOfDB())

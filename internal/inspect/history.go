@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -35,7 +33,7 @@ func NewHistory(options HistoryOptions, now time.Time, warnings io.Writer) (*His
 
 // Write writes a line for each event.
 func (h *History) Write(ctx context.Context, reader *bus.Reader, out io.Writer) error {
-	format, columns := h.options.View.Format, h.options.columns()
+	format, columns := h.options.Format, h.options.columns()
 	isEncoded := format == JSON || format == YAML
 	if !isEncoded {
 		at := "TIME"
@@ -123,8 +121,8 @@ func (h *History) wants(stored events.Stored) bool {
 // encode writes an event as a line of JSON or as a YAML document.
 func (h *History) encode(out io.Writer, stored events.Stored) error {
 	layout, marshal := "%s\n", json.Marshal
-	if h.options.View.Format == YAML {
-		layout, marshal = "---\n%s", yaml.Marshal
+	if h.options.Format == YAML {
+		layout, marshal = "---\n%s", marshalYAML
 	}
 	content, err := marshal(stored.Event)
 	if err != nil {

@@ -7,18 +7,18 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 var historyNow = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 
 func TestHistoryFlags(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		set  HistoryOptions
 		want bus.HistoryQuery
@@ -54,8 +54,7 @@ func TestHistoryFlags(t *testing.T) {
 			err: `--verb: "fail", want some of ["applied" "changed" "claimed" "completed" "deleted" "failed" "held" "issued" "observed" "rotated" ` +
 				`"skipped" "started" "synced" "watched"]`,
 		},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			options := tt.set
 			options.Cluster = "prod"
@@ -66,9 +65,8 @@ func TestHistoryFlags(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
-				t.Errorf("query, %v (-want +got):\n%s", err, diff)
-			}
+			testkit.Must(t, err)
+			testkit.WantEqual(t, "query", tt.want, got)
 		})
 	}
 }
@@ -86,27 +84,34 @@ func TestHistoryLines(t *testing.T) {
 		Workload: events.Workload{Kind: "deployment", Namespace: "shop", Name: "web", UID: uid},
 		Sources:  []events.OutcomeSource{{Source: "secret/db"}},
 	}
+	synced := events.Change{
+		Cluster: "prod", Source: events.Source{Kind: events.KindExternalSecret, Namespace: "shop", Name: "db"}, Verb: events.VerbSynced,
+		UID: uid, ResourceVersion: "9", Fingerprint: fp("2"), Time: historyNow, ChangedAt: "9",
+		Cause:  &events.Cause{Event: "bao/root/secret/shop/db/7"},
+		Status: &events.Status{Secret: "db", Reason: "SecretSynced", Revision: "1-7c2b41"},
+	}
+	refreshed := synced
+	refreshed.Cause = &events.Cause{Earlier: "bao/root/secret/shop/db/7"}
 	projection := events.Projection{
 		Cluster: "prod", Verb: events.VerbSkipped, Time: historyNow, Reason: "secret-missing", Message: "secret/db does not exist.", ResourceVersion: "8",
 		Target: events.Workload{Kind: "widget", Namespace: "shop", Name: "main", UID: uid, APIVersion: "example.org/v1", Resource: "widgets"},
 	}
 	var out bytes.Buffer
-	for _, stored := range []events.Stored{storedChange(t, change), storedOutcome(t, outcome), storedAt(t, events.ProjectionSubject("prod", projection.Target), projection)} {
-		if err := (columns{}).writeEvent(&out, stored, ""); err != nil {
-			t.Fatal(err)
-		}
+	for _, stored := range []events.Stored{
+		storedChange(t, change), storedOutcome(t, outcome), storedAt(t, events.ProjectionSubject("prod", projection.Target), projection),
+		storedChange(t, synced), storedChange(t, refreshed),
+	} {
+		testkit.Must(t, (columns{}).writeEvent(&out, stored, ""))
 	}
-	if err := (columns{}).writeEvent(&out, storedChange(t, change), "https://traces.example.com/trace/{traceID}"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, (columns{}).writeEvent(&out, storedChange(t, change), "https://traces.example.com/trace/{traceID}"))
 	want := `2026-03-14T15:09:26Z  prod          shop              secret/db                         changed    keys password; by externalsecret/db for bao/root/secret/shop/db/7; trace 4bf92f3577b34da6a3ce929d0e0e4736
 2026-03-14T15:09:26Z  prod          shop              deployment/web                    skipped    up-to-date; secret/db
 2026-03-14T15:09:26Z  prod          shop              widget/main                       skipped    secret-missing; secret/db does not exist.
+2026-03-14T15:09:26Z  prod          shop              externalsecret/db                 synced     secret/db; for bao/root/secret/shop/db/7; SecretSynced
+2026-03-14T15:09:26Z  prod          shop              externalsecret/db                 synced     secret/db; SecretSynced
 2026-03-14T15:09:26Z  prod          shop              secret/db                         changed    keys password; by externalsecret/db for bao/root/secret/shop/db/7; trace https://traces.example.com/trace/4bf92f3577b34da6a3ce929d0e0e4736
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "lines", want, out.String())
 }
 
 func TestNarrowHistoryLinesFitATerminal(t *testing.T) {
@@ -120,28 +125,24 @@ func TestNarrowHistoryLinesFitATerminal(t *testing.T) {
 	}{
 		{
 			"of one namespace",
-			HistoryOptions{Namespace: "shop", View: View{Format: Table, Narrow: true}},
+			HistoryOptions{Namespace: "shop", Format: Table},
 			"Mar 14 15:09:26  deployment/web            held       lower-wave; secret/db; workloads of a lower w…\n",
 		},
 		{
 			"of all namespaces and clusters",
-			HistoryOptions{AllClusters: true, View: View{Format: Table, Narrow: true}},
+			HistoryOptions{AllClusters: true, Format: Table},
 			"Mar 14 15:09:26  prod          shop            deployment/web            held       lower-wave; sec…\n",
 		},
 		{
 			"at full width",
-			HistoryOptions{Namespace: "shop", View: View{Format: Wide, Narrow: true}},
+			HistoryOptions{Namespace: "shop", Format: Wide},
 			"2026-03-14T15:09:26Z  prod          shop              deployment/web                    held       lower-wave; secret/db; " + outcome.Message + "\n",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := tt.set.columns().writeEvent(&out, stored, ""); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
-				t.Errorf("line (-want +got):\n%s", diff)
-			}
+			testkit.Must(t, tt.set.columns().writeEvent(&out, stored, ""))
+			testkit.WantEqual(t, "line", tt.want, out.String())
 		})
 	}
 }
@@ -152,10 +153,8 @@ func TestHistoryOfATrace(t *testing.T) {
 	change.Trace = events.TraceContext{Parent: "00-" + trace + "-00f067aa0ba902b7-01"}
 	traced := storedChange(t, change)
 	for asked, want := range map[string]bool{"": true, trace: true, strings.Repeat("1", 32): false} {
-		h, err := NewHistory(HistoryOptions{Cluster: "prod", View: View{Format: JSON}, Trace: asked}, historyNow, &bytes.Buffer{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h, err := NewHistory(HistoryOptions{Cluster: "prod", Format: JSON, Trace: asked}, historyNow, &bytes.Buffer{})
+		testkit.Must(t, err)
 		if got := h.wants(traced); got != want {
 			t.Errorf("asked for %q, the event of the trace is listed: %t", asked, got)
 		}
@@ -170,17 +169,13 @@ func TestEachAddsWhatIsNotSelectedToo(t *testing.T) {
 	publish(t, b, changeOfDB())
 	options := HistoryOptions{Cluster: "demo", Source: "secret/tls", Namespace: "bank", Verbs: []string{"deleted"}, Trace: strings.Repeat("1", 32)}
 	history, err := NewHistory(options, historyNow, &bytes.Buffer{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var got []string
 	natstest.Publish(t, func() error {
 		got = nil
 		return history.Each(t.Context(), &b.Reader, func(stored events.Stored) { got = append(got, stored.Subject) })
 	})
-	if diff := cmp.Diff([]string{"keyturn.v1.demo.secret.shop.db"}, got); diff != "" {
-		t.Errorf("subjects (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "subjects", []string{"keyturn.v1.demo.secret.shop.db"}, got)
 }
 
 func storedChange(t *testing.T, change events.Change) events.Stored {
@@ -196,41 +191,31 @@ func storedOutcome(t *testing.T, outcome events.Outcome) events.Stored {
 func storedAt(t *testing.T, subject string, about interface{ Event() (event.Event, error) }) events.Stored {
 	t.Helper()
 	e, err := about.Event()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return events.Stored{Subject: subject, Event: e}
 }
 
 func TestHistoryLeavesOutWhatAClusterPublishesAsAnother(t *testing.T) {
 	connection, js := natstest.Streams(t)
 	b, err := bus.Open(t.Context(), connection, "demo", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	publish(t, b, changeOfDB())
 	forged := changeOfDB()
 	forged.Cluster = "prod"
 	for _, name := range []string{"db", "tls"} {
 		forged.Source.Name = name
 		e, err := forged.Event()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		msg, err := bus.ToMsg(e, events.HistorySubject(events.Subject("demo", forged.Source)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		natstest.Publish(t, func() error {
 			_, err := js.PublishMsg(t.Context(), msg, jetstream.WithMsgID(name))
 			return err
 		})
 	}
 	var out, warnings bytes.Buffer
-	history, err := NewHistory(HistoryOptions{Cluster: "demo", View: View{Format: JSON}}, historyNow, &warnings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	history, err := NewHistory(HistoryOptions{Cluster: "demo", Format: JSON}, historyNow, &warnings)
+	testkit.Must(t, err)
 	natstest.Publish(t, func() error {
 		out.Reset()
 		warnings.Reset()

@@ -81,8 +81,11 @@ func aboutChange(change events.Change) string {
 	if len(change.Changed) > 0 {
 		parts = append(parts, "keys "+strings.Join(change.Changed, ", "))
 	}
+	if change.Status != nil && change.Status.Secret != "" {
+		parts = append(parts, string(events.KindSecret)+"/"+change.Status.Secret)
+	}
 	if change.Cause != nil {
-		parts = append(parts, "by "+change.Cause.String())
+		parts = append(parts, change.Cause.String())
 	}
 	if change.Store != nil {
 		parts = append(parts, "revision "+change.Store.Revision, change.Store.By)
@@ -115,4 +118,12 @@ func traceLink(trace events.TraceContext, template string) string {
 func traceOf(stored events.Stored) string {
 	parent, _ := stored.Event.Extensions()["traceparent"].(string)
 	return events.TraceContext{Parent: parent}.ID()
+}
+
+func sourcesOf(outcome events.Outcome) []string {
+	sources := make([]string, 0, len(outcome.Sources))
+	for _, source := range outcome.Sources {
+		sources = append(sources, source.Source)
+	}
+	return sources
 }

@@ -29,8 +29,8 @@ type HistoryOptions struct {
 	Since string
 	// Follow keeps listing events as they happen.
 	Follow bool
-	// View is how to write the events. A narrow table is without columns that are the same in every line.
-	View View
+	// Format is how to write the events. A table, unless it is wide, is without columns that are the same in every line.
+	Format Format
 	// TraceURL is a template of links to traces: see events.ValidateTraceURL. If it is empty, only ids are written.
 	TraceURL string
 }
@@ -90,7 +90,7 @@ func (o *HistoryOptions) query(now time.Time) (bus.HistoryQuery, error) {
 // columns returns the columns of a table.
 func (o *HistoryOptions) columns() columns {
 	return columns{
-		narrow: o.View.Narrow && o.View.Format == Table, clusters: o.AllClusters || len(o.Clusters) > 1, namespaces: o.Namespace == "",
+		narrow: o.Format == Table, clusters: o.AllClusters || len(o.Clusters) > 1, namespaces: o.Namespace == "",
 	}
 }
 

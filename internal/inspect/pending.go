@@ -18,7 +18,7 @@ const refused = "refused"
 var never = []plan.Reason{plan.NotOptedIn, plan.Excluded, plan.SourceIgnored, plan.PulledOnly}
 
 // noteWaiting adds that the rollout of a workload waits until someone continues it, if so.
-func (r *report) noteWaiting(w *workload.Workload) {
+func (r *Report) noteWaiting(w *workload.Workload) {
 	r.waits = w.Progress.State == workload.Waiting
 	switch {
 	case w.IsPausedBySomeone():
@@ -30,7 +30,7 @@ func (r *report) noteWaiting(w *workload.Workload) {
 }
 
 // notePending adds which sources have changes that the workload is still to be rolled for, what holds it, and when it rolls.
-func (r *report) notePending(timing obstacle) {
+func (r *Report) notePending(timing obstacle) {
 	isRefused := r.refuse()
 	for _, row := range r.Sources {
 		if row.isPending() {
@@ -47,6 +47,7 @@ func (r *report) notePending(timing obstacle) {
 	isHeldByDecision := slices.ContainsFunc(r.Sources, func(e explanation) bool { return e.Action == plan.Hold.String() })
 	hears := slices.ContainsFunc(r.Sources, func(e explanation) bool { return !slices.Contains(never, e.decision.Reason) })
 	pending := "Pending: " + strings.Join(r.Pending, ", ") + "."
+	r.noteUnpublished()
 	switch {
 	case len(r.Pending) == 0 && !hears:
 		r.noteState(plan.None, "Nothing is pending, and no change of these sources rolls it.")
@@ -73,8 +74,22 @@ func (r *report) notePending(timing obstacle) {
 	}
 }
 
+// noteUnpublished adds which sources the pods do not start without, and the stream has no event of, so that their changes are not known.
+func (r *Report) noteUnpublished() {
+	var names []string
+	for _, row := range r.Sources {
+		if row.required && row.decision.Reason == plan.Unknown {
+			names = append(names, row.Source)
+		}
+	}
+	if len(names) > 0 {
+		r.noteLines("The stream has no event of " + strings.Join(names, ", ") + ", which the pods need. If it exists, no change of it " +
+			"rolls anything until the watcher publishes it: its log says if it cannot.")
+	}
+}
+
 // refuse marks the rows for whose changes the last patch was refused, and reports whether there are any.
-func (r *report) refuse() bool {
+func (r *Report) refuse() bool {
 	if r.Last == nil || r.Last.Verb != events.VerbFailed || r.Last.Reason != events.ReasonPatchDenied {
 		return false
 	}
@@ -92,23 +107,13 @@ func (r *report) refuse() bool {
 }
 
 // isReverted reports whether the last rollout was reverted, and is to be repeated.
-func (r *report) isReverted() bool {
+func (r *Report) isReverted() bool {
 	return r.Last != nil && r.Last.Verb == events.VerbFailed && r.Last.Reason == plan.Reverted.String() &&
 		slices.ContainsFunc(r.Last.Sources, func(s events.OutcomeSource) bool { return slices.Contains(r.Pending, s.Source) })
 }
 
-// obstacle is what prevents a workload from being rolled now because people have configured it so, in its annotations or those of its namespace.
-type obstacle struct {
-	// reason is plan.None if there is no obstacle.
-	reason plan.Reason
-	// said describes the obstacle for people. It also says so if the workload was asked to roll now.
-	said string
-	// rollsNow says that the workload was asked to roll whatever holds it, and known that the annotations of its namespace could be read.
-	rollsNow, known bool
-}
-
 // timing returns what prevents a workload from being rolled now.
-func (r *report) timing(w *workload.Workload) obstacle {
+func (r *Report) timing(w *workload.Workload) obstacle {
 	if w.RollsNow() {
 		said := "It rolls for the next change whatever holds it: " + workload.AnnotationRollNow + " is set and has not been used."
 		return obstacle{rollsNow: true, said: said}
@@ -117,8 +122,24 @@ func (r *report) timing(w *workload.Workload) obstacle {
 	return obstacle{reason: gate.Reason, said: r.gateText(gate)}
 }
 
+// endless returns what prevents a workload from being rolled now because its changes have no end, or else what does so already.
+func (r *Report) endless(w *workload.Workload, timing obstacle) obstacle {
+	if timing.reason != plan.None {
+		return timing
+	}
+	decisions := make([]plan.Decision, 0, len(r.Sources))
+	for _, row := range r.Sources {
+		decisions = append(decisions, row.decision)
+	}
+	if gate := plan.GateOfChanges(w, decisions, r.now); gate.Reason != plan.None {
+		timing.reason, timing.said = gate.Reason, r.gateText(gate)
+		r.noteState(timing.reason, timing.said)
+	}
+	return timing
+}
+
 // gateText describes why a workload may not be rolled now. It is empty if it may.
-func (r *report) gateText(gate plan.Gate) string {
+func (r *Report) gateText(gate plan.Gate) string {
 	const orNow = "or once " + workload.AnnotationRollNow + " has another value."
 	switch {
 	case gate.Reason == plan.OnHold:
@@ -135,6 +156,9 @@ func (r *report) gateText(gate plan.Gate) string {
 	case gate.Reason == plan.RolledTooOften:
 		return fmt.Sprintf("It was rolled too often: %s (%s). Its next roll begins at %s at the earliest, %s "+
 			"Find what changes its sources or undoes its rollouts each time.", gate.Said, gate.Reason, r.coming(gate.End), orNow)
+	case gate.Reason == plan.Endless:
+		return fmt.Sprintf("It changes without end, and is rolled ever more seldom (%s): %s. Its next roll for that begins at %s at the earliest, %s",
+			gate.Reason, gate.Said, r.coming(gate.End), orNow)
 	case gate.Reason == plan.Pausing:
 		return fmt.Sprintf("Its changes are collected (%s): it is rolled for them from %s on, %s", gate.Reason, r.coming(gate.End), orNow)
 	}

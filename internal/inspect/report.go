@@ -17,8 +17,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// report is an explanation before it is written, as text or as JSON.
-type report struct {
+// Report is an explanation.
+type Report struct {
 	Cluster  string          `json:"cluster"`
 	Workload events.Workload `json:"workload"`
 	// Problems are about invalid annotations, and about what could not be read.
@@ -38,7 +38,7 @@ type report struct {
 	paragraphs [][]string
 	// waits says that the rollout waits until someone continues it.
 	waits bool
-	// now is the time of the report. If it is zero, the report does not say how long ago things were.
+	// now is the time of the report.
 	now time.Time
 }
 
@@ -49,10 +49,10 @@ type reportedOutcome struct {
 	events.Outcome
 }
 
-func (r *report) note(format string, about ...any) { r.noteLines(fmt.Sprintf(format, about...)) }
+func (r *Report) note(format string, about ...any) { r.noteLines(fmt.Sprintf(format, about...)) }
 
 // noteLines adds a paragraph of several lines.
-func (r *report) noteLines(lines ...string) {
+func (r *Report) noteLines(lines ...string) {
 	r.Notes = append(r.Notes, strings.Join(lines, "\n"))
 	r.paragraphs = append(r.paragraphs, lines)
 }
@@ -64,24 +64,24 @@ type state struct {
 }
 
 // noteState adds a paragraph that says whether and when the workload is rolled.
-func (r *report) noteState(reason plan.Reason, lines ...string) {
+func (r *Report) noteState(reason plan.Reason, lines ...string) {
 	r.noteLines(lines...)
 	r.States = append(r.States, state{reason.String(), r.Notes[len(r.Notes)-1]})
 }
 
-func (r *report) past(at time.Time) string {
-	text := at.UTC().Format(time.RFC3339)
-	if r.now.IsZero() {
-		return text
-	}
-	return text + " (" + duration.HumanDuration(max(r.now.Sub(at), 0)) + " ago)"
+func (r *Report) past(at time.Time) string {
+	return at.UTC().Format(time.RFC3339) + " (" + duration.HumanDuration(max(r.now.Sub(at), 0)) + " ago)"
 }
 
-func (r *report) coming(at time.Time) string {
+func (r *Report) coming(at time.Time) string {
 	return at.UTC().Format(time.RFC3339) + " (in " + duration.HumanDuration(max(at.Sub(r.now), 0)) + ")"
 }
 
-func (r *report) writeText(out io.Writer, view View) error {
+// Write writes the report.
+func (r *Report) Write(out io.Writer, format Format) error {
+	if done, err := format.Encode(out, r); done || err != nil {
+		return err
+	}
 	fmt.Fprintf(out, "%s in namespace %s of cluster %s\n\n", r.Workload, r.Workload.Namespace, r.Cluster)
 	for _, problem := range r.Problems {
 		fmt.Fprintf(out, "! %s\n", events.Printable(problem))
@@ -102,7 +102,7 @@ func (r *report) writeText(out io.Writer, view View) error {
 	}
 	fmt.Fprintln(out)
 	// Narrow rows have ages instead of dates, and do not say how the source is read.
-	narrow := view.isNarrow()
+	narrow := format == Table
 	rows := [][]any{{"SOURCE", "READ", "ASKED BY", "LAST CHANGE", "LAST ROLLED FOR", "NOW"}}
 	if narrow {
 		rows = [][]any{{"SOURCE", "CHANGED", "ROLLED FOR", "NOW"}}
@@ -118,11 +118,11 @@ func (r *report) writeText(out io.Writer, view View) error {
 			rows = append(rows, []any{e.Source, e.read(), cmp.Or(e.Asked, "-"), changed, rolled, e.text()})
 		}
 	}
-	return view.WriteTable(out, rows)
+	return format.WriteTable(out, rows)
 }
 
 // when returns when a change was written, or its resourceVersion if the time is not known. A narrow text has only how long ago that was.
-func (r *report) when(c *changeAt, narrow bool) string {
+func (r *Report) when(c *changeAt, narrow bool) string {
 	switch {
 	case c == nil:
 		return "-"
@@ -135,7 +135,7 @@ func (r *report) when(c *changeAt, narrow bool) string {
 }
 
 // noteLastOutcome adds the last outcome of a workload, and returns it. The outcome is empty if there is none, or if it cannot be read.
-func (r *report) noteLastOutcome(ctx context.Context, reader *bus.Reader, w *workload.Workload, traceURL string) (events.Outcome, error) {
+func (r *Report) noteLastOutcome(ctx context.Context, reader *bus.Reader, w *workload.Workload, traceURL string) (events.Outcome, error) {
 	stored, err := reader.Last(ctx, events.OutcomeSubject(r.Cluster, w.ID))
 	if errors.Is(err, events.ErrNotFound) {
 		text := "It was never rolled."

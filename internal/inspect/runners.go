@@ -19,7 +19,7 @@ import (
 func readRunners(ctx context.Context, options ExplainOptions, w *workload.Workload) ([]*workload.Workload, error) {
 	var kinds workload.Kinds
 	switch rollouts := workload.ArgoRollout(); {
-	case options.Reading.Owners.Have(w.ID.Kind):
+	case w.ID.Resource != "": // It is of a kind from configuration.
 		kinds = options.Kinds
 	case w.ID.Kind == "deployment" && !options.ignores(rollouts.Name):
 		kinds = workload.Kinds{rollouts}
@@ -61,7 +61,7 @@ func runnersOf(w *workload.Workload, read []*workload.Workload) []*workload.Work
 }
 
 // noteAborted adds which aborted Rollouts prevent a workload from being rolled, and what to do about each.
-func (r *report) noteAborted(w *workload.Workload, runners []*workload.Workload) {
+func (r *Report) noteAborted(w *workload.Workload, runners []*workload.Workload) {
 	if len(runners) == 0 && w.Aborted {
 		r.note("It was aborted (%s). %s", plan.Aborted, liftAbort(w))
 	}

@@ -56,7 +56,7 @@ func TestExplainSaysWhatAnAbortedRolloutHolds(t *testing.T) {
 	const holds = "hold (rollout-aborted): its own rollout was aborted"
 	const until = " was aborted (rollout-aborted). No change rolls it until someone lifts that: `kubectl argo rollouts retry rollout "
 	const edge = "rollout/edge, which runs its pods," + until + "edge -n shop`, or promote or undo it."
-	tests := []struct {
+	for _, test := range []struct {
 		name, workload string
 		kinds          workload.Kinds
 		want           []string
@@ -65,8 +65,7 @@ func TestExplainSaysWhatAnAbortedRolloutHolds(t *testing.T) {
 		{"of itself", "rollout/own", nil, []string{"It" + until + "own -n shop`, or promote or undo it.", holds}},
 		{"of a Deployment whose Rollout goes on", "deployment/api", nil, nil},
 		{"where the actuator knows no Rollouts", "deployment/web", workload.BuiltIn(), nil},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			options := optionsFor()
 			options.Kinds, options.Clients = test.kinds, workload.Clients{Typed: client, Dynamic: custom}

@@ -3,8 +3,8 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +29,8 @@ type explanation struct {
 	// workload only names it.
 	Keys  []string `json:"keys"`
 	Named bool     `json:"byNameOnly,omitempty"`
+	// Uncounted are the keys of these that do not count, each with what says so: an annotation, or what the writer of the source is known for.
+	Uncounted map[string]string `json:"uncountedKeys,omitempty"`
 	// Asked is the annotation, with the item, by which the workload asks to be rolled for the source.
 	Asked string `json:"askedBy,omitempty"`
 	// Changed is the last change of the content, and Rolled the change that the workload was last rolled for. They are nil if there is none, or
@@ -44,38 +46,32 @@ type explanation struct {
 	// Held is the reason why the action waits.
 	Held string `json:"held,omitempty"`
 
-	// never says that the content has not changed since the source was first seen.
-	never bool
+	// problem is what is wrong with the annotations of the source.
+	problem string
+	// never says that the content has not changed since the source was first seen, and required that the pods do not start without the source.
+	never, required bool
 	// decision is what would happen now. Its reason is plan.None if nothing is decided.
 	decision plan.Decision
 }
 
-// explain explains the last event of a source, or the error of reading it.
-func explain(policy plan.Policy, w *workload.Workload, source events.Source, stored events.Stored, err error) (explanation, error) {
-	e := explanation{Source: source.String(), Named: true}
-	if ref := w.Reference(source); ref != nil {
-		e.Keys, e.Named = ref.Keys, false
-	}
-	if last, ok := w.Rolled[source.String()]; ok && last.Version != workload.NoVersion {
-		e.Rolled = &changeAt{ResourceVersion: last.Version, UID: last.UID}
-	}
-	change := events.Change{Source: source}
-	switch {
-	case err == nil:
-		if change, err = stored.Change(); err != nil {
-			e.Action, e.Sentence = plan.Skip.String(), fmt.Sprintf("its last event cannot be read: %v", err)
-			return e, nil
+// annotationIgnoreKeys is the annotation of a source that says which keys do not count.
+const annotationIgnoreKeys = "keyturn.dev/ignore-keys"
+
+// leaveOut says why keys do not count.
+func (e *explanation) leaveOut(change events.Change) {
+	for _, name := range e.decision.Uncounted {
+		if e.Uncounted == nil {
+			e.Uncounted = make(map[string]string)
 		}
-		e.Event, e.never = change.ID(), change.ChangedAt == ""
-		if !e.never {
-			e.Changed = &changeAt{ResourceVersion: change.ChangedAt, UID: change.UID}
+		switch why := change.Keys[name].Ignored; {
+		case slices.Contains(e.decision.Want.Except, name):
+			e.Uncounted[name] = workload.AnnotationRollOn
+		case why == events.IgnoredByAnnotation:
+			e.Uncounted[name] = annotationIgnoreKeys
+		default:
+			e.Uncounted[name] = why
 		}
-		e.addDates(change)
-	case !errors.Is(err, events.ErrNotFound):
-		return e, fmt.Errorf("reading the last event of %s: %w", source, err)
 	}
-	e.decide(plan.Decide(w, change, plan.Memory{}, policy))
-	return e, nil
 }
 
 func (e *explanation) decide(decision plan.Decision) {
@@ -97,13 +93,25 @@ func (e *explanation) isPending() bool {
 }
 
 func (e *explanation) read() string {
+	text := workload.JoinKeys(e.Keys)
 	switch {
 	case e.Named:
-		return "by name only"
+		text = "by name only"
 	case e.Keys == nil:
-		return "all keys"
+		text = "all keys"
 	}
-	return workload.JoinKeys(e.Keys)
+	if len(e.Uncounted) == 0 {
+		return text
+	}
+	by := make(map[string][]string)
+	for _, name := range slices.Sorted(maps.Keys(e.Uncounted)) {
+		by[e.Uncounted[name]] = append(by[e.Uncounted[name]], name)
+	}
+	var out []string
+	for _, why := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, workload.JoinKeys(by[why])+" ("+why+")")
+	}
+	return text + " but not " + strings.Join(out, ", ")
 }
 
 // text returns what would happen now: the action, the reason in a word, and its sentence.
@@ -169,24 +177,6 @@ func readDates(ctx context.Context, origins events.Origins, reader *bus.Reader, 
 	}
 	query := bus.HistoryQuery{Clusters: []string{origins.Cluster}, Kind: source.Kind, Namespace: source.Namespace, Name: source.Name}
 	return readHistory(ctx, reader, query, e.addDates, nil)
-}
-
-// noteInPlace adds how the pods of a workload are asked to reload after a change instead of being replaced, and for which sources they
-// are replaced nevertheless.
-func (r *report) noteInPlace(w *workload.Workload, delay time.Duration) {
-	if w.InPlace == nil {
-		return
-	}
-	lines := []string{fmt.Sprintf("Its pods are asked to reload at %s, instead of being replaced, %s after a change, once their files are new.",
-		w.InPlace.Endpoint, delay)}
-	said := make(map[string]bool)
-	for _, source := range w.Sources() {
-		if why := w.InPlace.Refuses(source); why != "" && !said[why] {
-			said[why] = true
-			lines = append(lines, fmt.Sprintf("They are replaced where %s.", why))
-		}
-	}
-	r.noteLines(lines...)
 }
 
 // reloadInPlace adds to the sources that would roll a workload that the pods reload instead, or why they do not. This is the same for all of

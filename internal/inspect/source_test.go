@@ -7,6 +7,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // The stream forgets a deletion after a day, and the workload has noted that it is to be rolled for it.
@@ -32,10 +33,34 @@ func TestExplainDecidesLikeTheActuatorAboutADeletionThatTheStreamHasForgotten(t 
 			web := deploymentOf("web", annotations)
 			web.Spec.Template.Spec.Containers[0].EnvFrom[0].SecretRef.Optional = &tt.optional
 			w, _ := workload.Read(kind, web, workload.Reading{})
-			row, err := explain(tt.policy, w, changeOfDB().Source, events.Stored{}, events.ErrNotFound)
+			row, err := explain(ExplainOptions{Policy: tt.policy}, w, changeOfDB().Source, events.Stored{}, events.ErrNotFound)
 			if err != nil || !strings.HasPrefix(row.text(), tt.want) {
 				t.Errorf("it says %q (%v), want %q", row.text(), err, tt.want)
 			}
 		})
+	}
+}
+
+func TestExplainNamesTheKeysThatDoNotCount(t *testing.T) {
+	change := changeOfDB()
+	for name, why := range map[string]string{"user": "", "ttl": events.IgnoredByAnnotation, "last_vault_rotation": events.IgnoredAsStaticCreds} {
+		change.Keys[name] = events.Key{Fingerprint: fp("3"), Ignored: why}
+	}
+	change.Problem = `keyturn.dev/ignore-keys: item "a b" is no key`
+	event, err := change.Event()
+	testkit.Must(t, err)
+	kind, _ := workload.BuiltIn().Named("deployment")
+	for rollOn, want := range map[string]string{
+		"auto, !secret/db#user": "all keys but not ttl (keyturn.dev/ignore-keys), user (keyturn.dev/roll-on), last_vault_rotation (static-creds)",
+		"auto, secret/db#ttl":   "all keys but not last_vault_rotation (static-creds)",
+	} {
+		w, _ := workload.Read(kind, deploymentOf("web", map[string]string{workload.AnnotationRollOn: rollOn}), workload.Reading{})
+		row, err := explain(ExplainOptions{}, w, change.Source, events.Stored{Subject: change.Subject(), Event: event}, nil)
+		if err != nil || row.read() != want {
+			t.Errorf("%s: it says %q (%v), want %q", rollOn, row.read(), err, want)
+		}
+		if row.problem != change.Problem {
+			t.Errorf("%s: what is wrong is %q", rollOn, row.problem)
+		}
 	}
 }

@@ -4,11 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -38,15 +37,11 @@ func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
 		rolled(outcomeOf("gone", events.VerbStarted, "content-changed", "", at(6))), rolled(outcomeOf("gone", events.VerbSkipped, plan.WorkloadGone.String(), "", at(6))),
 	)
 	got, err := statusOf(t, b, "", time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := map[string][]string{
 		"waiting": {"shop deployment/waits lower-wave"}, "failed": {"shop deployment/fails no-progress"}, "rolling": {"shop deployment/rolls content-changed"},
 	}
-	if diff := cmp.Diff(want, workloadsIn(got)); diff != "" {
-		t.Errorf("workloads (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "workloads", want, workloadsIn(got))
 	if got.Changes != 1 || got.Completed != 1 || got.Failures != 1 || got.LastChange.IsZero() {
 		t.Errorf("counted: %+v", got)
 	}
@@ -58,9 +53,8 @@ func TestStatusSaysWhichWorkloadsWaitFailedOrAreRolled(t *testing.T) {
 	}
 	// The lists have what began before the period of the counts.
 	got, err = statusOf(t, b, "", time.Now().Add(time.Hour))
-	if diff := cmp.Diff(want, workloadsIn(got)); err != nil || diff != "" {
-		t.Errorf("workloads (%v) (-want +got):\n%s", err, diff)
-	}
+	testkit.Must(t, err)
+	testkit.WantEqual(t, "workloads", want, workloadsIn(got))
 	if got.Changes+got.Completed+got.Failures > 0 || !got.LastChange.IsZero() {
 		t.Errorf("counted: %+v", got)
 	}
@@ -94,10 +88,6 @@ func TestStatusForgetsAWorkloadThatWasCreatedAgain(t *testing.T) {
 		outcomeOf("both", events.VerbSkipped, plan.WorkloadGone.String(), "", at(2)), // published late
 	)
 	got, err := statusOf(t, b, "", time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string][]string{"waiting": {"shop deployment/both lower-wave"}}, workloadsIn(got)); diff != "" {
-		t.Errorf("workloads (-want +got):\n%s", diff)
-	}
+	testkit.Must(t, err)
+	testkit.WantEqual(t, "workloads", map[string][]string{"waiting": {"shop deployment/both lower-wave"}}, workloadsIn(got))
 }

@@ -8,84 +8,28 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// timeout bounds how long a command waits for a connection to NATS, and for a response.
+// timeout bounds how long a command waits for a response of NATS.
 const timeout = 10 * time.Second
 
-// Streams selects the streams to read.
-type Streams struct {
-	// Connect is how to reach NATS.
-	Connect bus.ConnectOptions
-	// Cluster is the cluster whose streams to read. Required.
-	Cluster string
-	// Stream is a stream with the events of many clusters, to be read instead. Empty means the streams of Cluster.
-	Stream string
-	// Further are options of the connection that take precedence over Connect.
-	Further []nats.Option
-}
-
-// OpenReader connects to the streams to read. The returned function disconnects.
-func (s *Streams) OpenReader(ctx context.Context) (*bus.Reader, func(), error) {
-	if s.Stream == "" {
-		b, disconnect, err := s.OpenBus(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		return &b.Reader, disconnect, nil
-	}
-	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*bus.Reader, error) {
-		return bus.OpenFleet(ctx, connection, s.Stream)
-	})
-}
-
-// OpenBus connects to the streams of the cluster. The returned function disconnects.
-func (s *Streams) OpenBus(ctx context.Context) (*bus.Bus, func(), error) {
-	return open(ctx, s, func(ctx context.Context, connection *nats.Conn) (*bus.Bus, error) {
-		return bus.Open(ctx, connection, s.Cluster, nil)
-	})
-}
-
-// open connects, and opens something over the connection.
-func open[T any](ctx context.Context, s *Streams, over func(context.Context, *nats.Conn) (*T, error)) (*T, func(), error) {
-	if err := events.ValidateCluster(s.Cluster); err != nil {
-		return nil, nil, fmt.Errorf("--cluster: %w", err)
-	}
-	options := s.Connect
-	options.Cluster, options.Role, options.Name = s.Cluster, "actuator", "keyturn-cli"
-	bounded, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	connection, err := bus.Connect(bounded, options, s.Further...)
-	if err != nil {
-		return nil, nil, err
-	}
-	opened, err := over(bounded, connection)
-	if err != nil {
-		connection.Close()
-		return nil, nil, err
-	}
-	return opened, connection.Close, nil
-}
-
 // Clusters lists the clusters in a stream.
-func Clusters(ctx context.Context, reader *bus.Reader, view View, out io.Writer) error {
+func Clusters(ctx context.Context, reader *bus.Reader, format Format, out io.Writer) error {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	members, err := reader.Members(bounded)
 	if err != nil {
 		return err
 	}
-	return writeMembers(out, view, members)
+	return writeMembers(out, format, members)
 }
 
 // writeMembers writes the clusters; a table has a line for each. Several UIDs behind one name are different clusters that were configured with
 // the same name.
-func writeMembers(out io.Writer, view View, members []bus.Member) error {
-	if done, err := view.Format.Encode(out, append([]bus.Member{}, members...)); done || err != nil {
+func writeMembers(out io.Writer, format Format, members []bus.Member) error {
+	if done, err := format.Encode(out, append([]bus.Member{}, members...)); done || err != nil {
 		return err
 	}
 	rows := [][]any{{"CLUSTER", "LAST EVENT", "BEHIND", "FOREIGN", "UID"}}
@@ -109,7 +53,7 @@ func writeMembers(out io.Writer, view View, members []bus.Member) error {
 		}
 		rows = append(rows, []any{m.Cluster, last, behind, foreign, uid})
 	}
-	return view.WriteTable(out, rows)
+	return format.WriteTable(out, rows)
 }
 
 // foreignEvents returns how many events the cluster's server has delivered on subjects of other clusters. The hub does not pass them on.
@@ -124,18 +68,18 @@ func foreignEvents(m bus.Member) string {
 }
 
 // DeadLetters lists the newest dead letters, without the events that they keep.
-func DeadLetters(ctx context.Context, b *bus.Bus, limit int, view View, out io.Writer) error {
+func DeadLetters(ctx context.Context, b *bus.Bus, limit int, format Format, out io.Writer) error {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	letters, err := b.DeadLetters(bounded, limit)
 	if err != nil {
 		return fmt.Errorf("reading the dead letters: %w", err)
 	}
-	return writeLetters(out, view, letters)
+	return writeLetters(out, format, letters)
 }
 
-func writeLetters(out io.Writer, view View, letters []events.DeadLetter) error {
-	if done, err := view.Format.Encode(out, append([]events.DeadLetter{}, letters...)); done || err != nil {
+func writeLetters(out io.Writer, format Format, letters []events.DeadLetter) error {
+	if done, err := format.Encode(out, append([]events.DeadLetter{}, letters...)); done || err != nil {
 		return err
 	}
 	if len(letters) == 0 {
@@ -146,5 +90,5 @@ func writeLetters(out io.Writer, view View, letters []events.DeadLetter) error {
 	for _, letter := range letters {
 		rows = append(rows, []any{letter.Time.Format(time.RFC3339), letter.Reason, letter.Subject, letter.Error})
 	}
-	return view.WriteTable(out, rows)
+	return format.WriteTable(out, rows)
 }

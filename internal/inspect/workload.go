@@ -8,10 +8,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -106,8 +103,7 @@ func readNamed(ctx context.Context, options ExplainOptions, name, namespace stri
 	if !ok || !known || object == "" {
 		return nil, fmt.Errorf("workload %q: want <kind>/<name>, with a kind of %s", name, strings.Join(kinds.Names(), ", "))
 	}
-	of := kind.Objects(options.Clients, namespace)
-	obj, err := readObject(ctx, object, false, of.Get, of.List)
+	obj, err := kind.Objects(options.Clients, namespace).Get(ctx, object)
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%w %s in namespace %s", errMissing, name, namespace)
 	}
@@ -121,43 +117,9 @@ func readNamed(ctx context.Context, options ExplainOptions, name, namespace stri
 	return w, nil
 }
 
-// readObject reads an object by its name. Unless getFirst is set, it lists the objects with that name first: the actuator in its pod has permission
-// to list workloads, but not to get them. Other users may only be allowed to get certain names.
-func readObject[List runtime.Object](
-	ctx context.Context, name string, getFirst bool,
-	get func(context.Context, string) (runtime.Object, error), list func(context.Context, metav1.ListOptions) (List, error),
-) (runtime.Object, error) {
-	if getFirst {
-		if object, err := get(ctx, name); !apierrors.IsForbidden(err) {
-			return object, err
-		}
-	}
-	all, err := list(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
-	if apierrors.IsForbidden(err) {
-		return get(ctx, name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	found, err := meta.ExtractList(all)
-	if err != nil {
-		return nil, err
-	}
-	for _, object := range found {
-		if one, err := meta.Accessor(object); err == nil && one.GetName() == name {
-			return object, nil
-		}
-	}
-	return nil, &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound, Message: name + " is not listed"}}
-}
-
 // readNamespace reads the annotations of a namespace. It returns false without permission to read them.
 func readNamespace(ctx context.Context, options ExplainOptions, name string) (workload.Namespace, bool, error) {
-	of := options.Clients.Typed.CoreV1().Namespaces()
-	get := func(ctx context.Context, name string) (runtime.Object, error) {
-		return of.Get(ctx, name, metav1.GetOptions{})
-	}
-	object, err := readObject(ctx, name, len(options.Namespaces) > 0, get, of.List) // A Role cannot grant to list namespaces.
+	namespace, err := options.Clients.Typed.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
 		return workload.Namespace{}, false, nil
@@ -166,6 +128,5 @@ func readNamespace(ctx context.Context, options ExplainOptions, name string) (wo
 	case err != nil:
 		return workload.Namespace{}, false, fmt.Errorf("reading namespace %s: %w", name, err)
 	}
-	namespace, _ := meta.Accessor(object) // Every object has metadata.
-	return workload.ReadNamespace(name, namespace.GetAnnotations()), true, nil
+	return workload.ReadNamespace(name, namespace.Annotations), true, nil
 }

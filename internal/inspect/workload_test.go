@@ -1,79 +1,20 @@
 package inspect
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/kubernetes/fake"
-	k8stesting "k8s.io/client-go/testing"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
-
-// forbid makes the API server refuse a verb on all resources.
-func forbid(client *fake.Clientset, verb string) {
-	client.PrependReactor(verb, "*", func(action k8stesting.Action) (bool, runtime.Object, error) {
-		resource := action.GetResource()
-		return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: resource.Group, Resource: resource.Resource}, "", nil)
-	})
-}
-
-func TestWhoMayOnlyListOrOnlyGetGetsTheSameExplanation(t *testing.T) {
-	b := natstest.Buses(t, "demo")[0]
-	publish(t, b, changeOfDB())
-	held := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{events.AnnotationHold: "moving"}}}
-	explain := func(forbidden ...string) (string, error) {
-		client := fake.NewClientset(deploymentOf("web", rollOn("auto")), held)
-		for _, verb := range forbidden {
-			forbid(client, verb)
-		}
-		var out bytes.Buffer
-		options := optionsFor()
-		options.Clients.Typed = client
-		err := explainInShop(t, options, b, "deployment/web", &out)
-		return out.String(), err
-	}
-	want, err := explain()
-	if err != nil || !strings.Contains(want, "namespace shop: moving") {
-		t.Fatalf("got %v,\n%s", err, want)
-	}
-	for _, verb := range []string{"get", "list"} {
-		if got, err := explain(verb); err != nil || got != want {
-			t.Errorf("without %s: got %v,\n%swant\n%s", verb, err, got, want)
-		}
-	}
-	if _, err := explain("get", "list"); !apierrors.IsForbidden(err) {
-		t.Errorf("got %v, want that it is forbidden", err)
-	}
-}
-
-func TestExplainListsNoNamespacesWhenTheActuatorServesSome(t *testing.T) {
-	b := natstest.Buses(t, "demo")[0]
-	publish(t, b, changeOfDB())
-	client := fake.NewClientset(deploymentOf("web", rollOn("auto")), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
-	options := optionsFor()
-	options.Clients.Typed, options.Namespaces = client, []string{"shop"}
-	if err := explainInShop(t, options, b, "deployment/web", &bytes.Buffer{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, action := range client.Actions() {
-		if action.Matches("list", "namespaces") {
-			t.Error("it lists namespaces, which no Role can grant")
-		}
-	}
-}
 
 func TestKindsHaveTheNamesOfKubectl(t *testing.T) {
 	kinds := append(workload.BuiltIn(), workload.ArgoRollout())
@@ -114,13 +55,9 @@ func TestExplainIsAboutTheOutermostController(t *testing.T) {
 	b := natstest.Buses(t, "demo")[0]
 	publish(t, b, changeOfDB())
 	file := filepath.Join(t.TempDir(), "targets.yaml")
-	if err := os.WriteFile(file, []byte(targetsFile), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte(targetsFile), 0o600))
 	targets, err := workload.ReadTargets(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	owned, orphan := deploymentOf("web", rollOn("auto")), deploymentOf("orphan", rollOn("auto"))
 	owned.OwnerReferences, orphan.OwnerReferences = controlledBy("Gadget", "inner"), controlledBy("Gadget", "gone")
 	options := optionsFor(owned, orphan)

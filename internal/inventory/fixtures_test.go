@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
 	db      = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
@@ -45,27 +48,18 @@ func readAs(t *testing.T, k workload.Kind, object runtime.Object, reading worklo
 	return w
 }
 
-// workloadOf returns the Deployment web, which rolls on what the annotation says, and has only one reference, if that has a kind.
-func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate func(*workload.Workload)) *workload.Workload {
-	t.Helper()
-	deployment := webDeployment("50", rollOn(annotation))
-	deployment.Spec.Template.Spec.Containers = nil
-	w := readAs(t, deployments, deployment, workload.Reading{Stores: everyStore})
-	if ref.Kind != "" {
-		w.Refs = []workload.Reference{ref}
-	}
-	if mutate != nil {
-		mutate(w)
-	}
-	return w
-}
-
-// unlinked is called after a workload may have come to want other sources, and does nothing.
+// unlinked hears that a workload may have come to want other sources, and does nothing.
 func unlinked(workload.Key) {}
+
+// heard calls a function for each change.
+type heard struct{ changed, relinked func(workload.Key) }
+
+func (h heard) WorkloadChanged(key workload.Key)  { h.changed(key) }
+func (h heard) WorkloadRelinked(key workload.Key) { h.relinked(key) }
 
 // indexWith returns an index without workloads, which calls the functions.
 func indexWith(reading workload.Reading, changed, relinked func(workload.Key)) *Index {
-	return newIndex(Options{Reading: reading, Changed: changed, Relinked: relinked, Met: func(*workload.Workload) {}})
+	return newIndex(Options{Reading: reading, Changes: heard{changed, relinked}, Met: func(*workload.Workload) {}})
 }
 
 // indexOf returns an index that knows the workloads.

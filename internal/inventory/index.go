@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -24,9 +25,8 @@ type Index struct {
 	runners links[workload.Key]
 	// byPattern holds the workloads that name sources by a pattern, by namespace. Secrets in stores are in the namespace "".
 	byPattern links[string]
-	// spaces counts the workloads of each namespace, and waves those with a wave other than 0.
-	spaces map[string]int
-	waves  map[string]int
+	// waves has the workloads with a wave other than 0, by namespace.
+	waves links[string]
 	// unserved has the kinds that the API server does not serve, and since when that is known.
 	unserved map[Place]time.Time
 }
@@ -39,15 +39,25 @@ func newIndex(options Options) *Index {
 		bySource:  make(links[events.Source]),
 		runners:   make(links[workload.Key]),
 		byPattern: make(links[string]),
-		spaces:    make(map[string]int),
-		waves:     make(map[string]int),
+		waves:     make(links[string]),
 		unserved:  make(map[Place]time.Time),
 	}
 }
 
 // Read returns the workload of an object, and false if the object is of another kind.
 func (x *Index) Read(k workload.Kind, obj runtime.Object) (*workload.Workload, bool) {
-	return workload.Read(k, obj, x.options.Reading)
+	known, _ := x.known(k, obj)
+	return workload.ReadAfter(k, obj, x.options.Reading, known)
+}
+
+// known returns the known state of the workload of an object, nil if there is none, and whether that is the state of this very object.
+func (x *Index) known(k workload.Kind, obj runtime.Object) (w *workload.Workload, isSame bool) {
+	object, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, false
+	}
+	w = x.Get(workload.Key{Kind: k.Name, Namespace: object.GetNamespace(), Name: object.GetName()})
+	return w, w != nil && w.ID.UID == string(object.GetUID()) && w.Version == object.GetResourceVersion()
 }
 
 // Get returns a workload, or nil if there is none.
@@ -91,18 +101,24 @@ func (x *Index) Reverted(most int) map[string]int {
 	return count
 }
 
-// HasAny reports whether there is any workload in a namespace.
+// HasAny reports whether there is any workload in a namespace. If there is none, it looks at those of all others.
 func (x *Index) HasAny(namespace string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.spaces[namespace] > 0
+	for key := range x.workloads {
+		if key.Namespace == namespace {
+			return true
+		}
+	}
+	return false
 }
 
 // HasWaves reports whether any workload of a namespace has a wave.
 func (x *Index) HasWaves(namespace string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.waves[namespace] > 0
+	_, has := x.waves[namespace]
+	return has
 }
 
 // Written records the state that one write has led to, as an event of a watch shows it. A state that is older than the known one is dropped.
@@ -131,28 +147,8 @@ func (x *Index) Answer(w *workload.Workload, templated bool) {
 	})
 }
 
-// Keep records the state that a workload would have after a patch for which there is no permission. What that would have written counts.
-func (x *Index) Keep(patched *workload.Workload) {
-	x.keep(patched.Key(), func(known *workload.Workload) *workload.Workload {
-		if known.ID.UID != patched.ID.UID {
-			return nil
-		}
-		return known.Keeping(patched)
-	})
-}
-
-// KeepStart handles the last outcome of a workload: a Job that was started counts as recorded, although the workload has no record of it.
-func (x *Index) KeepStart(last events.Outcome) {
-	x.keep(workload.KeyOf(last.Workload), func(known *workload.Workload) *workload.Workload { return known.KeepingStart(last) })
-}
-
-// KeepStarts records what the Jobs of a workload were started for, according to the Jobs.
-func (x *Index) KeepStarts(key workload.Key, starts workload.Starts) {
-	x.keep(key, func(known *workload.Workload) *workload.Workload { return known.KeepingStarts(starts) })
-}
-
-// keep replaces the known state of a workload by one that keeps more, unless that is nil.
-func (x *Index) keep(key workload.Key, keeping func(known *workload.Workload) *workload.Workload) {
+// Keep replaces the known state of a workload by one that keeps what could not be written on it, unless that is nil.
+func (x *Index) Keep(key workload.Key, keeping func(known *workload.Workload) *workload.Workload) {
 	x.update(key, false, func(known *workload.Workload) (*workload.Workload, string) {
 		if known == nil {
 			return nil, ""
@@ -175,7 +171,7 @@ func (x *Index) Uncount(stripped, before *workload.Workload) {
 func (x *Index) changedIn(namespace string) {
 	for _, w := range x.All() {
 		if w.ID.Namespace == namespace {
-			x.options.Changed(w.Key())
+			x.options.Changes.WorkloadChanged(w.Key())
 		}
 	}
 }
@@ -190,14 +186,13 @@ func (x *Index) update(key workload.Key, exact bool, next func(known *workload.W
 		x.mu.Unlock()
 		return
 	}
-	x.remove(earlier)
 	w = x.joined(x.settled(w)).After(earlier, exact)
 	relinks := w.LinkAfter(earlier, since)
-	x.add(w)
+	x.replace(earlier, w)
 	x.mu.Unlock()
-	x.options.Changed(key)
+	x.options.Changes.WorkloadChanged(key)
 	if relinks {
-		x.options.Relinked(key)
+		x.options.Changes.WorkloadRelinked(key)
 	}
 	x.rejoin(earlier, w, since)
 }
@@ -212,6 +207,9 @@ func (x *Index) Forget(key workload.Key, uid, since string) {
 	}
 	x.remove(earlier)
 	x.mu.Unlock()
-	x.options.Changed(key)
+	x.options.Changes.WorkloadChanged(key)
 	x.rejoin(earlier, nil, since)
 }
+
+// Place is where a kind is listed. An empty namespace is all of them.
+type Place struct{ Kind, Namespace string }

@@ -1,15 +1,14 @@
 package inventory
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strconv"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -21,47 +20,8 @@ func at(t *testing.T, version string, template byte) *workload.Workload {
 	return readAs(t, deployments, deployment, workload.Reading{})
 }
 
-// show records a state as a watch shows it, which is exact, or as the first list does.
-func (x *Index) show(w *workload.Workload, exact bool) {
-	if exact {
-		x.Written(w)
-	} else {
-		x.Listed(w, "")
-	}
-}
-
-func TestTheVersionOfTheTemplateIsThatOfTheWriteThatChangedIt(t *testing.T) {
-	type step struct {
-		version  string
-		template byte
-		exact    bool
-	}
-	tests := []struct {
-		name  string
-		steps []step
-		want  string
-	}{
-		{"what a list shows first is not known", []step{{"10", 'a', false}}, ""},
-		{"a write of the template that is watched is known", []step{{"10", 'a', false}, {"20", 'b', true}}, "20"},
-		{"a write of something else leaves it", []step{{"10", 'a', true}, {"20", 'a', true}}, "10"},
-		{"what a later list shows may be older than it says", []step{{"10", 'a', true}, {"20", 'b', false}}, ""},
-		{"a state that is older than the one known is dropped", []step{{"20", 'b', true}, {"10", 'a', true}}, "20"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			x := indexWith(workload.Reading{}, func(workload.Key) {}, unlinked)
-			for _, step := range test.steps {
-				x.show(at(t, step.version, step.template), step.exact)
-			}
-			if got := x.Get(at(t, "", 0).Key()).TemplateVersion; got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
-	}
-}
-
 func TestARecordThatSomeoneRemovesIsKnownForAsLongAsTheWorkload(t *testing.T) {
-	x := indexWith(workload.Reading{}, func(workload.Key) {}, unlinked)
+	x := indexOf()
 	// read returns the workload web at a resourceVersion, with a record that the actuator wrote, or without one.
 	read := func(version string, recorded bool) *workload.Workload {
 		deployment, fields := webDeployment(version, rollOn("auto")), "{}"
@@ -84,6 +44,8 @@ func TestARecordThatSomeoneRemovesIsKnownForAsLongAsTheWorkload(t *testing.T) {
 	x.Listed(read("10", true), "")
 	x.Written(read("11", false))
 	want("when a watch shows that it is removed", "5")
+	x.Written(read("9", true))
+	want("when a watch shows an older state", "5")
 	x.Listed(read("12", false), "11")
 	want("when a list shows that it is removed", "5")
 	x.Written(runnerOf(t, "13", "web", "Paused"))
@@ -96,53 +58,126 @@ func TestARecordThatSomeoneRemovesIsKnownForAsLongAsTheWorkload(t *testing.T) {
 	want("when it was gone", "")
 }
 
-// TestTheIndexAgreesWithAskingEveryWorkload compares the index with the plain answer, over random histories.
-func TestTheIndexAgreesWithAskingEveryWorkload(t *testing.T) {
-	annotations := []string{"auto", "secrets", "secret/a, configmap/b", "configmap/*", "auto, !secret/a", "none"}
-	names, sourceKinds := []string{"a", "b", "c"}, []events.Kind{events.KindSecret, events.KindConfigMap}
-	for seed := range uint64(20) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		x := indexWith(workload.Reading{}, func(workload.Key) {}, unlinked)
-		there := make(map[workload.Key]*workload.Workload)
-		for version := range 200 {
-			ref := workload.Reference{Kind: sourceKinds[random.IntN(len(sourceKinds))], Name: names[random.IntN(3)]}
-			w := workloadOf(t, annotations[random.IntN(len(annotations))], ref, func(w *workload.Workload) {
-				w.ID.Name, w.Version, w.Wave = names[random.IntN(3)], strconv.Itoa(version+1), random.IntN(2)
+func TestTheAnswerToAPatchIsNotTakenForMoreThanItIs(t *testing.T) {
+	tests := []struct {
+		name      string
+		known     *workload.Workload // nil: none
+		answer    *workload.Workload
+		templated bool
+		version   string // empty: there is none
+		template  string
+	}{
+		{
+			name: "a patch of the template says when it changed", known: at(t, "10", 'a'),
+			answer: at(t, "20", 'b'), templated: true, version: "20", template: "20",
+		},
+		{
+			name: "a patch of the metadata says nothing of the template that it found", known: at(t, "10", 'a'),
+			answer: at(t, "20", 'b'), version: "20", template: "",
+		},
+		{
+			name: "an answer that the watch was faster than is dropped", known: at(t, "30", 'c'),
+			answer: at(t, "20", 'b'), templated: true, version: "30", template: "30",
+		},
+		{name: "a workload that is gone does not come back", answer: at(t, "20", 'b'), templated: true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			told := 0
+			x := indexWith(workload.Reading{}, func(workload.Key) { told++ }, unlinked)
+			if test.known != nil {
+				x.Written(test.known)
+			}
+			told = 0
+			x.Answer(test.answer, test.templated)
+			got := &workload.Workload{}
+			if w := x.Get(test.answer.Key()); w != nil {
+				got = w
+			}
+			if got.Version != test.version || got.TemplateVersion != test.template {
+				t.Errorf("got version %q with the template of %q, want %q and %q", got.Version, got.TemplateVersion, test.version, test.template)
+			}
+			if taken := got == test.answer; taken != (told == 1) {
+				t.Errorf("it was taken: %t, and reported %d times", taken, told)
+			}
+		})
+	}
+}
+
+func TestALaterListTellsSinceWhenAWorkloadMayWantASource(t *testing.T) {
+	relinked := 0
+	x := indexWith(workload.Reading{}, func(workload.Key) {}, func(workload.Key) { relinked++ })
+	store := kube.StoreOf[*workload.Workload](t.Context(), &kindStore{Index: x, kind: deployments})
+	list := func(version string, objects ...any) {
+		t.Helper()
+		if err := store.Replace(objects, version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list("20", webDeployment("10", map[string]string{"team": "a"}))
+	if err := store.Update(webDeployment("25", map[string]string{"team": "b"})); err != nil {
+		t.Fatal(err)
+	}
+	list("50", webDeployment("40", rollOn("auto")))
+	link, ok := x.Get(workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}).Link(db)
+	if !ok || link.Version != "25" || relinked != 1 {
+		t.Errorf("got %+v (%t), told %d times, want that it is since 25 at the earliest", link, ok, relinked)
+	}
+}
+
+func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
+	db := events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}
+	inTeam := db
+	inTeam.Namespace = "team-a"
+	colon := events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "a:b"}
+	colonMount := events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "kv:2", Path: "a:b"}
+	agent := func(path string) map[string]string {
+		return map[string]string{"vault.hashicorp.com/agent-inject": "true", "vault.hashicorp.com/agent-inject-secret-a": path}
+	}
+	tests := []struct {
+		name     string
+		workload map[string]string
+		template map[string]string
+		rollAll  bool
+		path     events.StorePath
+		want     bool
+	}{
+		{name: "a path that roll-on names", workload: rollOn("openbao:secret/shop/db"), path: db, want: true},
+		{name: "the path in another namespace", workload: rollOn("openbao:secret/shop/db"), path: inTeam},
+		{name: "a path in a namespace", workload: rollOn("openbao:team-a/secret/shop/db"), path: inTeam, want: true},
+		{name: "a pattern, whose star goes over slashes", workload: rollOn("openbao:secret/*"), path: db, want: true},
+		{name: "a path in its store", workload: rollOn("openbao:bao:secret/shop/db"), path: db, want: true},
+		{name: "a path in another store", workload: rollOn("openbao:dev:secret/shop/db"), path: db},
+		{name: "a pattern in its store", workload: rollOn("openbao:bao:secret/*"), path: db, want: true},
+		{name: "an exclusion of its store", workload: rollOn("openbao:secret/*, !openbao:bao:*"), path: db},
+		{name: "a path with a colon, in its store", workload: rollOn("openbao:bao:secret/a:b"), path: colon, want: true},
+		{name: "a mount with a colon, in its store", workload: rollOn("openbao:bao:kv:2/a:b"), path: colonMount, want: true},
+		{name: "a mount with a colon, whose first part is taken for a store", workload: rollOn("openbao:kv:2/a:b"), path: colonMount},
+		{name: "what an agent injects, with auto", workload: rollOn("auto"), template: agent("secret/data/shop/db"), path: db, want: true},
+		{name: "what an agent injects, with secrets", workload: rollOn("secrets"), template: agent("secret/data/shop/db"), path: db},
+		{name: "what an agent injects, with Reloader's auto", workload: map[string]string{"reloader.stakater.com/auto": "true"}, template: agent("secret/data/shop/db"), path: db},
+		{name: "what an agent injects, with all", rollAll: true, template: agent("secret/data/shop/db"), path: db, want: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			x := indexWith(workload.Reading{All: tt.rollAll}, func(workload.Key) {}, unlinked)
+			deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "1", Annotations: tt.workload,
+			}}
+			deployment.Spec.Template.Annotations = tt.template
+			w := readAs(t, deployments, deployment, workload.Reading{All: tt.rollAll, Stores: everyStore})
+			x.Written(w)
+			source := tt.path.Source()
+			rolls := slices.ContainsFunc(x.Dependents(source), func(w *workload.Workload) bool {
+				return w.OptIn.Wants(source, w.Reference(source), false).Wanted()
 			})
-			if random.IntN(4) == 0 {
-				x.Forget(w.Key(), w.ID.UID, "")
-				delete(there, w.Key())
-			} else {
-				x.Written(w)
-				there[w.Key()] = w
+			if rolls != tt.want {
+				t.Errorf("rolls: %t, want %t", rolls, tt.want)
 			}
-			for _, kind := range sourceKinds {
-				for _, name := range names {
-					source := events.Source{Kind: kind, Namespace: "shop", Name: name}
-					var want, got []string
-					for key, w := range there {
-						if w.OptIn.Wants(source, w.Reference(source), true).Wanted() {
-							want = append(want, key.Name)
-						}
-					}
-					for _, w := range x.Dependents(source) {
-						if w.OptIn.Wants(source, w.Reference(source), true).Wanted() {
-							got = append(got, w.ID.Name)
-						}
-					}
-					slices.Sort(want)
-					slices.Sort(got)
-					if !slices.Equal(got, want) {
-						t.Fatalf("seed %d, step %d: dependents of %s: got %v, want %v", seed, version, source, got, want)
-					}
-				}
+			x.Forget(w.Key(), "u", "")
+			if len(x.Dependents(source)) > 0 || len(x.bySource) > 0 || len(x.byPattern) > 0 {
+				t.Error("the index keeps a workload that is gone")
 			}
-		}
-		for key, w := range there {
-			x.Forget(key, w.ID.UID, "")
-		}
-		if len(x.workloads)+len(x.bySource)+len(x.byPattern)+len(x.spaces)+len(x.waves) != 0 {
-			t.Errorf("seed %d: left behind: %s", seed, fmt.Sprint(x.workloads, x.bySource, x.byPattern, x.spaces, x.waves))
-		}
+		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -25,14 +24,19 @@ type Options struct {
 	ReadNamespaces bool
 	// Reloader makes up for a missing permission to watch workloads by listing them again and again. Default false.
 	Reloader bool
-	// Changed is called after a workload, or what its namespace says, has changed or gone. It must not block.
-	Changed func(workload.Key)
-	// Relinked is called after a workload may have come to want other sources. It must not block.
-	Relinked func(workload.Key)
+	Changes  Changes
 	// Met is called with each workload of a kind that was not served until now. It must not block.
 	Met func(*workload.Workload)
 	Log *slog.Logger
 	Now func() time.Time
+}
+
+// Changes hears which workloads change. Its methods must not block.
+type Changes interface {
+	// WorkloadChanged is called after a workload, or what its namespace says, has changed or gone.
+	WorkloadChanged(workload.Key)
+	// WorkloadRelinked is called after a workload may have come to want other sources.
+	WorkloadRelinked(workload.Key)
 }
 
 // Inventory keeps what is known of the workloads equal to the API server. Make one with New.
@@ -41,12 +45,17 @@ type Inventory struct {
 	Index *Index
 	// Namespaces has what their namespaces say.
 	Namespaces *Namespaces
-	// Lists tracks the first lists, and may be told of those of others before Run is called.
+	// Lists tracks the first lists. Other packages may add theirs before Run is called.
 	Lists *kube.FirstLists
 
-	reflectors *reflectors
-	// scopes are the namespaces whose annotations are read. None means that none are.
-	scopes []string
+	options Options
+	scopes  []string
+	// outside is the field selector that leaves out what is in ignored namespaces.
+	outside string
+
+	mu sync.Mutex
+	// pollers are those of the workloads that may not be watched, or could not when that was last tried.
+	pollers map[*poller]struct{}
 }
 
 // New returns an Inventory that knows nothing yet.
@@ -54,25 +63,18 @@ func New(options Options) *Inventory {
 	index, lists := newIndex(options), kube.NewFirstLists()
 	i := &Inventory{
 		Index: index, Namespaces: newNamespaces(options.Clients.Typed, options.Log, lists, index), Lists: lists,
-		reflectors: newReflectors(options, index, lists),
+		options: options, scopes: kube.Listed(options.Namespaces), outside: kube.Outside(options.IgnoreNamespaces),
+		pollers: make(map[*poller]struct{}),
 	}
-	if options.ReadNamespaces {
-		i.scopes = i.Scopes()
-	}
-	for _, name := range i.scopes {
-		lists.Expect(namespaceScope(name))
+	for _, namespace := range i.scopes {
+		for _, kind := range options.Kinds {
+			lists.Expect(kindScope(kind, namespace))
+		}
+		if options.ReadNamespaces {
+			lists.Expect(namespaceScope(namespace))
+		}
 	}
 	return i
-}
-
-// Run keeps everything equal to the API server until the context is done. A request that fails is made again, with backoff.
-func (i *Inventory) Run(ctx context.Context) {
-	var running sync.WaitGroup
-	running.Go(func() { i.reflectors.run(ctx) })
-	for _, name := range i.scopes {
-		running.Go(func() { i.Namespaces.run(ctx, name) })
-	}
-	running.Wait()
 }
 
 // Wait blocks until everything was listed once. It returns false if the context ended first.
@@ -85,8 +87,5 @@ func (i *Inventory) Wait(ctx context.Context) bool {
 	}
 }
 
-// Look is called when a source has changed: the workloads of its namespace that may not be watched are listed soon. It does not block.
-func (i *Inventory) Look(source events.Source) { i.reflectors.look(source) }
-
 // Scopes returns the namespaces whose workloads are listed, one by one, or only metav1.NamespaceAll.
-func (i *Inventory) Scopes() []string { return i.reflectors.scopes }
+func (i *Inventory) Scopes() []string { return i.scopes }

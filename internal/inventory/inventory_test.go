@@ -13,6 +13,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestAnInventoryIsReadyWhenEverythingIsListed(t *testing.T) {
@@ -23,18 +24,13 @@ func TestAnInventoryIsReadyWhenEverythingIsListed(t *testing.T) {
 			i := New(Options{
 				Clients: workload.Clients{Typed: fake.NewClientset(webDeployment("10", rollOn("auto")), namespace)},
 				Kinds:   workload.Kinds{deployments}, ReadNamespaces: reads,
-				Changed: func(key workload.Key) { changed <- key }, Relinked: unlinked, Met: func(*workload.Workload) {},
+				Changes: heard{func(key workload.Key) { changed <- key }, unlinked}, Met: func(*workload.Workload) {},
 				Log: slog.New(slog.DiscardHandler), Now: time.Now,
 			})
 			i.Lists.Expect("something else")
 			denied := errors.New("no permission")
 			i.Lists.Deny("something else", denied)
-			ctx, stop := context.WithCancel(t.Context())
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				i.Run(ctx)
-			}()
+			testkit.Run(t, "inventory", func(ctx context.Context) error { i.Run(ctx); return nil })
 			key := workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}
 			if got := <-changed; got != key || i.Index.Get(key) == nil {
 				t.Errorf("%v has changed, want %v, which is known", got, key)
@@ -43,14 +39,12 @@ func TestAnInventoryIsReadyWhenEverythingIsListed(t *testing.T) {
 				t.Errorf("before everything is listed, it is ready: %v", err)
 			}
 			i.Lists.Listed("something else")
-			if !i.Wait(ctx) || i.Lists.Ready() != nil {
+			if !i.Wait(t.Context()) || i.Lists.Ready() != nil {
 				t.Errorf("when everything is listed, it is not ready: %v", i.Lists.Ready())
 			}
 			if held := !i.Namespaces.Get("shop").Same(workload.Namespace{}); held != reads {
 				t.Errorf("the hold of the namespace is known: %t, want %t", held, reads)
 			}
-			stop()
-			<-done
 		})
 	}
 }

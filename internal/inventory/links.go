@@ -70,12 +70,21 @@ func (x *Index) Dependents(source events.Source) []*workload.Workload {
 	return slices.Collect(maps.Values(found))
 }
 
+// replace puts a state in the place of an earlier one of the same workload, which may be nil. Most writes change nothing that it is found by.
+func (x *Index) replace(earlier, w *workload.Workload) {
+	if earlier != nil && w.IsFoundAs(earlier) {
+		x.workloads[w.Key()] = w
+		return
+	}
+	x.remove(earlier)
+	x.add(w)
+}
+
 func (x *Index) add(w *workload.Workload) {
 	key := w.Key()
 	x.workloads[key] = w
-	x.spaces[key.Namespace]++
 	if w.Wave != 0 {
-		x.waves[key.Namespace]++
+		x.waves.add(key.Namespace, key)
 	}
 	if through := w.Through(); through != (workload.Key{}) {
 		x.runners.add(through, key)
@@ -99,15 +108,7 @@ func (x *Index) remove(w *workload.Workload) {
 	}
 	key := w.Key()
 	delete(x.workloads, key)
-	x.spaces[key.Namespace]--
-	if w.Wave != 0 {
-		x.waves[key.Namespace]--
-	}
-	for _, counts := range []map[string]int{x.spaces, x.waves} {
-		if counts[key.Namespace] == 0 {
-			delete(counts, key.Namespace)
-		}
-	}
+	x.waves.remove(key.Namespace, key)
 	x.runners.remove(w.Through(), key)
 	for _, source := range w.Sources() {
 		x.bySource.remove(source, key)

@@ -32,7 +32,8 @@ const (
 	namespaceAgain = time.Minute
 )
 
-// Namespaces has what the annotations of namespaces say, nothing for those that may not be read. It is safe for concurrent use.
+// Namespaces has what the annotations of namespaces say, nothing for those that may not be read. Few people may write a Namespace, unlike an object
+// in it, and a flag would need a restart for each hold. It is safe for concurrent use.
 type Namespaces struct {
 	client kubernetes.Interface
 	log    *slog.Logger
@@ -43,14 +44,10 @@ type Namespaces struct {
 
 	mu     sync.Mutex
 	byName map[string]workload.Namespace
-	// refusals counts for each scope how often in a row it could not be read because it may not be.
-	refusals map[string]int
 }
 
 func newNamespaces(client kubernetes.Interface, log *slog.Logger, lists *kube.FirstLists, index *Index) *Namespaces {
-	return &Namespaces{
-		client: client, log: log, lists: lists, index: index, byName: make(map[string]workload.Namespace), refusals: make(map[string]int),
-	}
+	return &Namespaces{client: client, log: log, lists: lists, index: index, byName: make(map[string]workload.Namespace)}
 }
 
 // namespaceScope returns how messages and readiness name a namespace, or all of them.
@@ -66,13 +63,6 @@ func (n *Namespaces) Get(name string) workload.Namespace {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.byName[name]
-}
-
-// names lists the namespaces that say anything, in no order.
-func (n *Namespaces) names() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Collect(maps.Keys(n.byName))
 }
 
 // Set takes what the annotations of a namespace say, nil if it is gone.
@@ -97,22 +87,39 @@ func (n *Namespaces) Set(ctx context.Context, name string, annotations map[strin
 
 // run follows a namespace, or all of them, until the context is done.
 func (n *Namespaces) run(ctx context.Context, name string) {
+	s := &namespaceStore{Namespaces: n, scope: name}
 	for ctx.Err() == nil {
 		if name != metav1.NamespaceAll {
-			n.poll(ctx, name)
+			s.poll(ctx)
 		}
-		err := n.reflect(ctx, name)
+		err := s.reflect(ctx)
 		if err == nil {
 			return
 		}
-		kube.Sleep(ctx, n.refused(ctx, name, err))
+		kube.Sleep(ctx, s.refused(ctx, err))
 	}
 }
 
+// namespaceStore has the namespaces of a scope: one, or all. It belongs to run.
+type namespaceStore struct {
+	*Namespaces
+	scope string
+	// refusals counts how often in a row they could not be read because they may not be.
+	refusals int
+}
+
+// names lists the namespaces of the scope that say anything, in no order.
+func (s *namespaceStore) names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	isOther := func(name string) bool { return s.scope != metav1.NamespaceAll && s.scope != name }
+	return slices.DeleteFunc(slices.Collect(maps.Keys(s.byName)), isOther)
+}
+
 // poll reads one namespace again and again, until the context is done or that is not allowed.
-func (n *Namespaces) poll(ctx context.Context, name string) {
+func (s *namespaceStore) poll(ctx context.Context) {
 	for failing := false; ctx.Err() == nil; {
-		found, err := n.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		found, err := s.client.CoreV1().Namespaces().Get(ctx, s.scope, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			found, err = &corev1.Namespace{}, nil // One that is gone says nothing.
 		}
@@ -122,14 +129,15 @@ func (n *Namespaces) poll(ctx context.Context, name string) {
 			return
 		case err != nil:
 			if !failing && ctx.Err() == nil {
-				n.log.WarnContext(ctx, "cannot read a namespace; what was known of it stays", "namespace", name, "retry_in", interval, "err", err)
+				s.log.WarnContext(ctx, "cannot read a namespace; its last known annotations apply",
+					"namespace", s.scope, "retry_in", interval, "err", err)
 			}
 			failing = true
 		default:
 			failing = false
-			n.Set(ctx, name, found.Annotations)
-			n.answered(name)
-			if n.Get(name).Same(workload.Namespace{}) {
+			s.Set(ctx, s.scope, found.Annotations)
+			s.answered()
+			if s.Get(s.scope).Same(workload.Namespace{}) {
 				interval = namespaceQuiet
 			}
 		}
@@ -138,18 +146,18 @@ func (n *Namespaces) poll(ctx context.Context, name string) {
 }
 
 // reflect watches a namespace, or all of them, until the context is done and it returns nil, or that is not allowed and it returns the refusal.
-func (n *Namespaces) reflect(ctx context.Context, name string) (refusal error) {
-	client, selector := n.client.CoreV1().Namespaces(), ""
-	if name != metav1.NamespaceAll {
-		selector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+func (s *namespaceStore) reflect(ctx context.Context) (refusal error) {
+	client, selector := s.client.CoreV1().Namespaces(), ""
+	if s.scope != metav1.NamespaceAll {
+		selector = fields.OneTermEqualSelector(metav1.ObjectNameField, s.scope).String()
 	}
 	// A reflector would log the refusal as an error, each time.
 	if _, err := client.List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: 1}); apierrors.IsForbidden(err) {
 		return err
 	}
 	reflector := kube.Reflector[*corev1.NamespaceList]{
-		Resource: client, Client: n.client, Where: namespaceScope(name), Example: &corev1.Namespace{}, Fields: selector,
-		Store: kube.StoreOf[*corev1.Namespace](ctx, &namespaceStore{Namespaces: n, scope: name}),
+		Resource: client, Client: s.client, Where: namespaceScope(s.scope), Example: &corev1.Namespace{}, Fields: selector,
+		Store: kube.StoreOf[*corev1.Namespace](ctx, s),
 	}
 	return reflector.Run(ctx, func(_ context.Context, verb string, err error) error {
 		if verb == "list" && apierrors.IsForbidden(err) {
@@ -160,40 +168,24 @@ func (n *Namespaces) reflect(ctx context.Context, name string) (refusal error) {
 }
 
 // answered records that it is known what the namespaces of a scope say.
-func (n *Namespaces) answered(name string) {
-	n.mu.Lock()
-	delete(n.refusals, name)
-	n.mu.Unlock()
-	n.lists.Listed(namespaceScope(name))
+func (s *namespaceStore) answered() {
+	s.refusals = 0
+	s.lists.Listed(namespaceScope(s.scope))
 }
 
 // refused records that namespaces may not be read, and returns the delay before the next attempt. Once the refusal is believed, nothing waits for
 // what they say. What was read before stays: a hold must not end because a permission did.
-func (n *Namespaces) refused(ctx context.Context, name string, err error) time.Duration {
-	n.mu.Lock()
-	n.refusals[name]++
-	refusals, kept := n.refusals[name], 0
-	for known := range n.byName {
-		if name == metav1.NamespaceAll || name == known {
-			kept++
-		}
-	}
-	n.mu.Unlock()
-	if refusals < namespaceRefusals {
+func (s *namespaceStore) refused(ctx context.Context, err error) time.Duration {
+	s.refusals++
+	if s.refusals < namespaceRefusals {
 		return namespaceRepeat
 	}
-	if refusals == namespaceRefusals {
-		n.log.WarnContext(ctx, "no permission to read namespaces; their holds and windows are ignored, except those read before",
-			"scope", namespaceScope(name), "annotations", events.AnnotationHold+", "+workload.AnnotationWindow, "kept", kept, "err", err)
+	if s.refusals == namespaceRefusals {
+		s.log.WarnContext(ctx, "no permission to read namespaces; their holds and windows are ignored, except those read before",
+			"scope", namespaceScope(s.scope), "annotations", events.AnnotationHold+", "+workload.AnnotationWindow, "kept", len(s.names()), "err", err)
 	}
-	n.lists.Listed(namespaceScope(name))
+	s.lists.Listed(namespaceScope(s.scope))
 	return namespaceAgain
-}
-
-// namespaceStore has the namespaces of a scope: one, or all.
-type namespaceStore struct {
-	*Namespaces
-	scope string
 }
 
 // Reduce implements kube.Sink.
@@ -225,9 +217,9 @@ func (s *namespaceStore) Replace(ctx context.Context, namespaces []*corev1.Names
 		s.Put(ctx, namespace)
 	}
 	for _, name := range s.names() {
-		if !listed[name] && (s.scope == metav1.NamespaceAll || s.scope == name) {
+		if !listed[name] {
 			s.Set(ctx, name, nil)
 		}
 	}
-	s.answered(s.scope)
+	s.answered()
 }

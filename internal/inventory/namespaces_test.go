@@ -45,10 +45,7 @@ func TestARefusalToReadNamespacesCountsOnceItWasRepeated(t *testing.T) {
 		name     string
 		refusals int32
 		holds    bool
-	}{
-		{"two", 2, true},
-		{"three", 3, false},
-	}
+	}{{"two", 2, true}, {"three", 3, false}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -162,8 +162,7 @@ func (p *poller) listOne(ctx context.Context, namespace string, now time.Time) b
 	if version == "" {
 		return false
 	}
-	part := &kindStore{Index: p.store.Index, kind: p.store.kind, namespace: namespace, seen: p.store.seen}
-	part.replaceAll(workloads, version)
+	p.store.replaceAt(Place{p.store.kind.Name, namespace}, workloads, p.store.seen)
 	p.listed(namespace, p.busy[namespace], contentsOf(workloads, namespace), now)
 	return true
 }
@@ -171,9 +170,13 @@ func (p *poller) listOne(ctx context.Context, namespace string, now time.Time) b
 // read returns the workloads of a list and its resourceVersion, which is empty if it failed.
 func (p *poller) read(ctx context.Context, namespace string, options metav1.ListOptions) (workloads []*workload.Workload, version string) {
 	list, err := p.list(ctx, p.store, namespace, options)
-	var objects []runtime.Object
 	if err == nil {
-		objects, err = meta.ExtractList(list)
+		err = meta.EachListItem(list, func(object runtime.Object) error {
+			if w, ok := p.store.Reduce(object); ok {
+				workloads = append(workloads, w)
+			}
+			return nil
+		})
 	}
 	if err == nil {
 		version, err = meta.NewAccessor().ResourceVersion(list)
@@ -186,11 +189,6 @@ func (p *poller) read(ctx context.Context, namespace string, options metav1.List
 		return nil, ""
 	}
 	p.accepted()
-	for _, object := range objects {
-		if w, ok := p.store.Reduce(object); ok {
-			workloads = append(workloads, w)
-		}
-	}
 	return workloads, version
 }
 

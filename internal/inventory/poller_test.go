@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // listing is an API server of Deployments, one in each namespace, which may only be listed. Version is the resourceVersion.
@@ -32,14 +33,7 @@ type listing struct {
 	annotations map[string]map[string]string
 	// lists are the namespaces that were listed, "" for all of them.
 	lists []string
-	log   strings.Builder
-}
-
-// Write appends to the log.
-func (l *listing) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.log.Write(line)
+	log   testkit.Log
 }
 
 // change changes the API server under its lock.
@@ -51,9 +45,8 @@ func (l *listing) change(change func()) {
 
 // lines returns how many lines were logged that contain a text, and what was logged.
 func (l *listing) lines(text string) (int, string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.log.String(), text), l.log.String()
+	log := l.log.String()
+	return strings.Count(log, text), log
 }
 
 func (l *listing) write(namespace string) {
@@ -81,25 +74,16 @@ func (l *listing) list(_ context.Context, _ *kindStore, namespace string, _ meta
 	return list, nil
 }
 
-// polled runs a poller of some namespaces until the test ends.
+// polled runs a poller of some namespaces until the bubble of the test ends.
 func polled(t *testing.T, namespaces ...string) (*listing, *Index, *poller) {
 	t.Helper()
 	l := &listing{versions: make(map[string]int)}
 	for _, namespace := range namespaces {
 		l.write(namespace)
 	}
-	x := indexWith(workload.Reading{}, func(workload.Key) {}, unlinked)
-	p := newPoller(&kindStore{Index: x, kind: deployments}, l, slog.New(slog.NewTextHandler(l, nil)), time.Now)
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = p.run(ctx)
-	}()
-	t.Cleanup(func() {
-		stop()
-		<-done
-	})
+	x := indexOf()
+	p := newPoller(&kindStore{Index: x, kind: deployments}, l, slog.New(slog.NewTextHandler(&l.log, nil)), time.Now)
+	go func() { _ = p.run(t.Context()) }()
 	synctest.Wait()
 	return l, x, p
 }

@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"context"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -17,7 +16,6 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	k8stesting "k8s.io/client-go/testing"
 
-	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -77,32 +75,24 @@ func (s *widgetServer) client() *dynamicfake.FakeDynamicClient {
 	return client
 }
 
-// reflectWidgets reflects widgets into an index, which calls linked, until the test ends.
+// reflectWidgets returns an index that knows the widgets, and calls linked, until the test ends.
 func reflectWidgets(t *testing.T, s *widgetServer, linked func(workload.Key)) *Index {
 	t.Helper()
 	kinds, reading := targetsOf(t)
-	x := indexWith(reading, func(workload.Key) {}, linked)
 	widget, _ := kinds.Named("widget")
-	runReflectors(t, newReflectors(Options{
-		Clients: workload.Clients{Dynamic: s.client()}, Kinds: workload.Kinds{widget}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
-	}, x, kube.NewFirstLists()))
-	return x
+	return running(t, Options{
+		Clients: workload.Clients{Dynamic: s.client()}, Kinds: workload.Kinds{widget}, Reading: reading,
+		Changes: heard{func(workload.Key) {}, linked}, Met: func(*workload.Workload) {}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+	}).Index
 }
 
-// runReflectors runs the reflectors until the test ends, and waits until they are idle.
-func runReflectors(t *testing.T, r *reflectors) {
+// running runs an inventory until the bubble of the test ends, and waits until it is idle.
+func running(t *testing.T, options Options) *Inventory {
 	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r.run(ctx)
-	}()
-	t.Cleanup(func() {
-		stop()
-		<-done
-	})
+	i := New(options)
+	go i.Run(t.Context())
 	synctest.Wait()
+	return i
 }
 
 // pass lets time pass, and waits for what happens then.

@@ -7,11 +7,15 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
+
+// kindScope returns the name of a kind in a namespace, or in all of them, for messages and readiness.
+func kindScope(k workload.Kind, namespace string) string { return kube.Scope(k.Resource, namespace) }
 
 // kindStore is the part of the index that has the workloads of a kind in a namespace, or in all of them.
 type kindStore struct {
@@ -22,6 +26,8 @@ type kindStore struct {
 	lists *kube.FirstLists
 	// seen is the newest resourceVersion up to which everything was shown. It is empty if nothing was listed yet.
 	seen string
+	// isUnwatchable says that they may not be watched, and that this was logged.
+	isUnwatchable bool
 }
 
 func (s *kindStore) where() string { return kindScope(s.kind, s.namespace) }
@@ -33,8 +39,11 @@ func (s *kindStore) isRemoved(err error) bool {
 	return s.kind.Custom && apierrors.IsNotFound(err)
 }
 
-// Reduce implements kube.Sink.
+// Reduce implements kube.Sink. What the answer to a patch has shown is not read once more.
 func (s *kindStore) Reduce(object runtime.Object) (*workload.Workload, bool) {
+	if known, isSame := s.known(s.kind, object); isSame {
+		return known, true
+	}
 	return s.Read(s.kind, object)
 }
 
@@ -54,7 +63,8 @@ func (s *kindStore) Drop(_ context.Context, w *workload.Workload) {
 // Replace implements kube.Sink.
 func (s *kindStore) Replace(_ context.Context, workloads []*workload.Workload, version string) {
 	isFirst := s.seen == ""
-	s.replaceAll(workloads, version)
+	s.replaceAt(s.place(), workloads, s.seen)
+	s.seen = version
 	s.Serve(s.place(), version, isFirst)
 	s.synced()
 }
@@ -65,41 +75,35 @@ func (s *kindStore) synced() {
 	}
 }
 
-func (s *kindStore) replaceAll(workloads []*workload.Workload, version string) {
-	listed := make(map[workload.Key]struct{}, len(workloads))
-	for _, w := range workloads {
-		listed[w.Key()] = struct{}{}
-		s.Listed(w, s.seen)
-	}
-	for _, w := range s.at(s.place()) {
-		if _, ok := listed[w.Key()]; !ok {
-			s.Forget(w.Key(), w.ID.UID, s.seen)
-		}
-	}
-	s.seen = version
-}
-
 // unserve is called when the API server no longer serves the kind. Its workloads are kept, because they may still be there.
 func (s *kindStore) unserve(now time.Time) {
 	s.Unserve(s.place(), s.seen, now)
 	s.synced()
 }
 
-// forget is called when the kind is not expected back. seen stays: later changes were not decided for workloads that come back nevertheless.
-func (s *kindStore) forget() { s.replaceAll(nil, s.seen) }
-
 // unservedFor is how long what concerns the workloads of a kind waits for the API server to serve that. A CRD that is deleted and made again, or an
 // API whose server is being repaired, takes minutes or hours; one that is gone for longer is not expected back.
 const unservedFor = 24 * time.Hour
-
-// Place is where a kind is listed. An empty namespace is all of them.
-type Place struct{ Kind, Namespace string }
 
 // at lists the workloads that are listed at a place.
 func (x *Index) at(p Place) []*workload.Workload {
 	return slices.DeleteFunc(x.All(), func(w *workload.Workload) bool {
 		return w.ID.Kind != p.Kind || p.Namespace != "" && w.ID.Namespace != p.Namespace
 	})
+}
+
+// replaceAt records a list of a place, of which everything was seen until since.
+func (x *Index) replaceAt(place Place, workloads []*workload.Workload, since string) {
+	listed := sets.New[workload.Key]()
+	for _, w := range workloads {
+		listed.Insert(w.Key())
+		x.Listed(w, since)
+	}
+	for _, w := range x.at(place) {
+		if !listed.Has(w.Key()) {
+			x.Forget(w.Key(), w.ID.UID, since)
+		}
+	}
 }
 
 // Unserve records that the API server does not serve a kind, which was seen until since, or never if empty. Its workloads stay, and are marked.
@@ -126,7 +130,7 @@ func (x *Index) Serve(place Place, since string, isFirst bool) {
 		if isFirst {
 			x.options.Met(w)
 		}
-		x.options.Relinked(w.Key())
+		x.options.Changes.WorkloadRelinked(w.Key())
 	}
 }
 
@@ -142,7 +146,8 @@ func (x *Index) mark(place Place, served bool, since string) {
 	}
 }
 
-// IsUnserved reports whether nobody knows what has become of a workload, because its kind is not served. After a day without the kind, it is gone.
+// IsUnserved reports whether the kind of a workload is not served, so that it is not known whether the workload exists. After a day without the kind,
+// the workload counts as gone.
 func (x *Index) IsUnserved(key workload.Key, now time.Time) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -17,12 +17,11 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// unwatchable runs the reflectors of Deployments that may be listed but not watched, until the test ends.
-func unwatchable(t *testing.T, l *listing, namespaces ...string) (*Index, *reflectors) {
+// unwatchable runs an inventory of Deployments that may be listed but not watched, until the test ends.
+func unwatchable(t *testing.T, l *listing, namespaces ...string) *Inventory {
 	t.Helper()
 	client := fake.NewClientset()
 	client.PrependReactor("list", "deployments", func(action k8stesting.Action) (bool, runtime.Object, error) {
@@ -32,13 +31,11 @@ func unwatchable(t *testing.T, l *listing, namespaces ...string) (*Index, *refle
 	client.PrependWatchReactor("deployments", func(k8stesting.Action) (bool, watch.Interface, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "", nil)
 	})
-	x := indexWith(workload.Reading{Stores: everyStore}, func(workload.Key) {}, unlinked)
-	r := newReflectors(Options{
+	return running(t, Options{
 		Clients: workload.Clients{Typed: client, Unrecorded: true}, Kinds: workload.Kinds{deployments}, Namespaces: namespaces, Reloader: true,
-		Log: slog.New(slog.NewTextHandler(l, nil)), Now: time.Now,
-	}, x, kube.NewFirstLists())
-	runReflectors(t, r)
-	return x, r
+		Reading: workload.Reading{Stores: everyStore}, Changes: heard{func(workload.Key) {}, unlinked},
+		Log: slog.New(slog.NewTextHandler(&l.log, nil)), Now: time.Now,
+	})
 }
 
 // listingOf returns an API server with a Deployment in each namespace that has the annotations.
@@ -53,9 +50,9 @@ func listingOf(annotations map[string]map[string]string) *listing {
 func TestABusyNamespaceStaysBusyWhenAWatchIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := listingOf(map[string]map[string]string{"shop": nil, "bank": nil})
-		x, r := unwatchable(t, l)
+		i := unwatchable(t, l)
 		l.after(watchAgain - 5*busyInterval)
-		r.look(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"})
+		i.Look(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"})
 		changing := func(passes int) (lists []string) {
 			for range passes {
 				l.write("shop")
@@ -68,7 +65,7 @@ func TestABusyNamespaceStaysBusyWhenAWatchIsTriedAgain(t *testing.T) {
 		if len(shop) < 4 {
 			t.Errorf("it was listed %d times in %s after the watch was refused again, want 4 at least", len(shop), 5*busyInterval)
 		}
-		if got := known(x, "shop"); got != "12" {
+		if got := known(i.Index, "shop"); got != "12" {
 			t.Errorf("known: got %s, want 12", got)
 		}
 		if lines, log := l.lines("no permission to watch"); lines != 1 {
@@ -98,8 +95,8 @@ func TestASecretInAStoreHasTheNamespacesListedThatReadIt(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := listingOf(annotations)
-				_, r := unwatchable(t, l, test.namespaces...)
-				lists := l.after(busyInterval/2, func() { r.look(test.path.Source()) })
+				i := unwatchable(t, l, test.namespaces...)
+				lists := l.after(busyInterval/2, func() { i.Look(test.path.Source()) })
 				slices.Sort(lists)
 				if diff := cmp.Diff(test.want, lists); diff != "" {
 					t.Errorf("listed at once: %s", diff)

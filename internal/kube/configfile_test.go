@@ -7,7 +7,7 @@ import (
 
 func TestDecodeSaysWhereAndQuotesNoValue(t *testing.T) {
 	const secret = "s3cret"
-	tests := []struct{ name, content, want string }{
+	for _, tt := range []struct{ name, content, want string }{
 		{"a field that is not known", "tokne: " + secret, "tokne: unknown field"},
 		{"a field twice", "token: " + secret + "\ntoken: b", "line 2: invalid YAML, or a duplicate field"},
 		{"what is not YAML", "token: [" + secret, "line 1: invalid YAML, or a duplicate field"},
@@ -17,8 +17,7 @@ func TestDecodeSaysWhereAndQuotesNoValue(t *testing.T) {
 		{"a document after an empty one", "---\n---\ntoken: a", "line 3: a second YAML document, want one in a file"},
 		{"a document after the end of one", "token: a\n...\ntoken: b", "line 3: a second YAML document, want one in a file"},
 		{"a value under a wrong tag", "count: !!int " + secret, "invalid YAML, or an unknown field"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var into struct {
 				Token string `json:"token"`

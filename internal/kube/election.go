@@ -151,7 +151,7 @@ func (e *Election) LastLed(ctx context.Context) (at time.Time, answered bool) {
 			return time.Time{}, false
 		}
 		delay := delays.Step()
-		e.Log.WarnContext(ctx, "lease not readable; reading it again", "retry_in", delay, "err", err)
+		e.Log.WarnContext(ctx, "cannot read the lease; retrying", "retry_in", delay, "err", err)
 		if !Sleep(ctx, delay) {
 			return time.Time{}, false
 		}

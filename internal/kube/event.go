@@ -14,6 +14,7 @@ const maxEventMessage = 1024
 // Event is a Kubernetes Event about an object.
 type Event struct {
 	About        corev1.ObjectReference
+	Name         string // of the event itself. If it is empty, the API server makes one
 	Controller   string // the program that reports it, such as keyturn.dev/actuator
 	Type, Reason string // corev1.EventTypeNormal or corev1.EventTypeWarning
 	Message      string // may have any length: what the API server would not accept is cut off
@@ -25,12 +26,15 @@ type Event struct {
 func (e Event) Object() *corev1.Event {
 	at := metav1.NewTime(e.At)
 	event := &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{GenerateName: e.About.Name + ".", Namespace: e.About.Namespace, Annotations: e.Annotations},
+		ObjectMeta:     metav1.ObjectMeta{Name: e.Name, Namespace: e.About.Namespace, Annotations: e.Annotations},
 		InvolvedObject: e.About,
 		Reason:         e.Reason, Message: e.Message, Type: e.Type,
 		Source:              corev1.EventSource{Component: "keyturn"},
 		ReportingController: e.Controller,
 		FirstTimestamp:      at, LastTimestamp: at, Count: 1,
+	}
+	if e.Name == "" {
+		event.GenerateName = e.About.Name + "."
 	}
 	if len(event.Message) > maxEventMessage {
 		// The cut may split a character, and the API server rejects invalid UTF-8.

@@ -7,10 +7,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestAnExpressionIsParsedUnlessItIsTooLarge(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, text string
 		left       int
 		err        string
@@ -21,8 +23,7 @@ func TestAnExpressionIsParsedUnlessItIsTooLarge(t *testing.T) {
 		{name: "one whose repetitions are the most that can be", text: "(?:" + strings.Repeat("x", 330) + "){1000}", left: MaxExpressionSteps, err: ErrExpressionTooLarge.Error()},
 		{name: "one with a class of very many characters", text: `\pL`, left: MaxExpressionSteps, err: ErrExpressionTooLarge.Error()},
 		{name: "one that is malformed", text: "canary(", left: MaxExpressionSteps, err: "missing closing )"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			tree, steps, err := ParseExpression(test.text, test.left)
 			switch {
@@ -63,13 +64,9 @@ func TestACompiledExpressionIsSmall(t *testing.T) {
 func instructions(t *testing.T, text string) int {
 	t.Helper()
 	tree, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	program, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return len(program.Inst) - 2
 }
 

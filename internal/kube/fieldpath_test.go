@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func object(t testing.TB) any {
@@ -23,7 +25,7 @@ func object(t testing.TB) any {
 }
 
 func TestAPathFindsFields(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, path string
 		want       []string
 	}{
@@ -35,13 +37,10 @@ func TestAPathFindsFields(t *testing.T) {
 		{"no element has the text", `status.conditions[?(@.type=="Gone")].status`, nil},
 		{"a field that is missing", "spec.missing.more", nil},
 		{"what is no text", "spec", nil},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p, err := ParseFieldPath(tt.path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if diff := cmp.Diff(tt.want, p.Texts(object(t))); diff != "" {
 				t.Error(diff)
 			}
@@ -57,7 +56,7 @@ func TestAPathFindsFields(t *testing.T) {
 }
 
 func TestAPathIsRefused(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, path string
 		want       error
 	}{
@@ -69,8 +68,7 @@ func TestAPathIsRefused(t *testing.T) {
 		{"brackets that are left open", "spec.secrets[*", errIndex},
 		{"a path in a condition", `status.conditions[?(@.a.b=="Ready")]`, errIndex},
 		{"what follows brackets", "spec['a']b", errName},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := ParseFieldPath(tt.path); err != tt.want { //nolint:errorlint // The very one.
 				t.Errorf("%s: got %v, want %v", tt.path, err, tt.want)
@@ -96,16 +94,12 @@ func TestAPathIsBounded(t *testing.T) {
 
 func TestAPathOfNamesIsAPointer(t *testing.T) {
 	p, err := ParseFieldPath("metadata.annotations['a~b/c']")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if pointer, plain := p.Pointer(); pointer != "/metadata/annotations/a~0b~1c" || !plain {
 		t.Errorf("got %s, %t", pointer, plain)
 	}
 	through, err := ParseFieldPath("spec.secrets[*]")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if pointer, plain := through.Pointer(); plain {
 		t.Errorf("a path through a list: got the pointer %s", pointer)
 	}

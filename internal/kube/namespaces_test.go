@@ -19,9 +19,7 @@ func TestOutsideSelectsTheOtherNamespaces(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			selector, err := fields.ParseSelector(Fields("type!=token", Outside(tt.ignored), ""))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			for namespace, want := range tt.want {
 				if got := selector.Matches(fields.Set{"metadata.namespace": namespace, "type": "Opaque"}); got != want {
 					t.Errorf("%s: got %t, want %t", namespace, got, want)

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // kubeconfig writes a kubeconfig for a server and returns its path.
@@ -20,9 +22,7 @@ func kubeconfig(t *testing.T, server string) string {
 	content := "apiVersion: v1\nkind: Config\ncurrent-context: test\n" +
 		"clusters: [{name: test, cluster: {server: '" + server + "'}}]\n" +
 		"contexts: [{name: test, context: {cluster: test, user: test}}]\nusers: [{name: test}]\n"
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -41,22 +41,16 @@ func TestClientsReachTheServerOfTheKubeconfig(t *testing.T) {
 	options := Options{}
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	options.AddFlags(flags)
-	if err := flags.Parse([]string{"--kubeconfig", kubeconfig(t, server.URL)}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, flags.Parse([]string{"--kubeconfig", kubeconfig(t, server.URL)}))
 	options.UserAgent = "keyturn-test/1"
 
 	client, err := options.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := client.CoreV1().Secrets("shop").List(t.Context(), metav1.ListOptions{}); err == nil {
 		t.Error("listing through a server without secrets: got no error")
 	}
 	custom, err := options.Dynamic()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := custom.Resource(schema.GroupVersionResource{Group: "a.io", Version: "v1", Resource: "things"}).List(t.Context(), metav1.ListOptions{}); err == nil {
 		t.Error("listing through a server without things: got no error")
 	}

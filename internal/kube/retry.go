@@ -23,7 +23,7 @@ const (
 // PatchBackoff returns the delays between tries of one patch: a second, doubled up to a minute, with a tenth of jitter.
 func PatchBackoff() wait.Backoff { return DenialBackoff(time.Minute) }
 
-// DenialBackoff returns the delays between tries of a patch that is denied: like PatchBackoff, but up to another longest one.
+// DenialBackoff returns the delays between tries of a patch that is denied: those of PatchBackoff, but none longer than longest.
 func DenialBackoff(longest time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 20, Cap: longest}
 }

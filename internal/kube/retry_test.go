@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // notAsTested is the answer to a JSON patch in which a test fails.
@@ -45,7 +47,7 @@ func TestAPatchOfWhatHasChangedIsToldFromARefusal(t *testing.T) {
 func TestARefusalIsToldFromAFailure(t *testing.T) {
 	deployments := schema.GroupResource{Group: "apps", Resource: "deployments"}
 	forbidden := func(text string) error { return apierrors.NewForbidden(deployments, "web", errors.New(text)) }
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		err  error
 		want bool
@@ -62,18 +64,12 @@ func TestARefusalIsToldFromAFailure(t *testing.T) {
 		},
 		{
 			"a right that is missing can be granted",
-			forbidden(`User "system:serviceaccount:keyturn-system:keyturn-actuator" cannot patch resource "deployments" in API group "apps"`),
-			false,
+			forbidden(`User "system:serviceaccount:keyturn-system:keyturn-actuator" cannot patch resource "deployments" in API group "apps"`), false,
 		},
 		{"the workload is gone", apierrors.NewNotFound(deployments, "web"), false},
 		{"nobody answers", errors.New("connection refused"), false},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := IsDenied(test.err); got != test.want {
-				t.Errorf("got %t, want %t", got, test.want)
-			}
-		})
+	} {
+		t.Run(test.name, func(t *testing.T) { testkit.WantEqual(t, "denied", test.want, IsDenied(test.err)) })
 	}
 }
 

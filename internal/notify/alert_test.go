@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -22,9 +20,7 @@ func alertOf(t *testing.T, environment map[string]string) *Alert {
 	with := map[string]string{"ALERT_ON_RELOAD": "true", "ALERT_WEBHOOK_URL": "http://x.example/" + secretPath}
 	maps.Copy(with, environment)
 	a, err := AlertFrom(func(name string) string { return with[name] })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return a
 }
 
@@ -33,13 +29,12 @@ func TestAlertsHaveTheFormsOfReloader(t *testing.T) {
 		line = "Reloader detected changes in *db* of type *SECRET* in namespace *shop*. Hence reloaded *web* of type *Deployment* in namespace *shop*"
 		next = "Reloader detected changes in *app* of type *CONFIGMAP* in namespace *shop*. Hence reloaded *web* of type *Deployment* in namespace *shop*"
 	)
-	tests := []struct{ sink, info, want, contentType string }{
+	for _, tt := range []struct{ sink, info, want, contentType string }{
 		{" Slack ", "", `{"attachments":[{"author_name":"Reloader","color":"good","text":"` + line + `\n` + next + `"}]}`, "application/json"},
 		{"teams", "", `{"text":"` + line + `\n` + next + `"}`, "application/json"},
 		{"gchat", " west ", `{"text":"west : ` + line + `\nwest : ` + next + `"}`, "application/json"},
 		{"", "", strings.ReplaceAll(line+"\n"+next, "*", ""), "text/plain"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.sink, func(t *testing.T) {
 			var body, contentType string
 			alert := alertOf(t, map[string]string{"ALERT_SINK": tt.sink, "ALERT_ADDITIONAL_INFO": tt.info})
@@ -51,9 +46,7 @@ func TestAlertsHaveTheFormsOfReloader(t *testing.T) {
 				}
 				return answer(http.StatusOK, nil)
 			}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			counters := newCounters()
 			s.log = (&testkit.Log{}).Logger()
 			if s.metrics, err = newMetrics(counters.meter()); err != nil {
@@ -62,9 +55,7 @@ func TestAlertsHaveTheFormsOfReloader(t *testing.T) {
 			if err := s.send(t.Context(), outcome(events.VerbStarted, "shop", "r1"), 1); err != nil {
 				t.Error(err)
 			}
-			if diff := cmp.Diff(tt.want, body); diff != "" {
-				t.Errorf("body (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "body", tt.want, body)
 			if contentType != tt.contentType {
 				t.Errorf("the content type is %s, want %s", contentType, tt.contentType)
 			}
@@ -125,9 +116,7 @@ func TestAnAlertGoesThroughItsProxyOnceForEachRollout(t *testing.T) {
 	if got := posts.Load(); got != 2 {
 		t.Errorf("%d posts, want the one that failed and its repetition", got)
 	}
-	if diff := cmp.Diff(map[string]int64{alertName + "/raw/sent": 1, alertName + "/raw/retried": 1}, r.counters.results(t)); diff != "" {
-		t.Errorf("metrics (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "metrics", map[string]int64{alertName + "/raw/sent": 1, alertName + "/raw/retried": 1}, r.counters.results(t))
 	if strings.Contains(r.log.String(), secretPath) {
 		t.Errorf("the log quotes the address: %s", r.log)
 	}
@@ -160,9 +149,7 @@ func FuzzAlertFrom(f *testing.F) {
 			return
 		}
 		body, err := s.body(outcome(events.VerbStarted, "shop", "r1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if s.poster.header.Get("Content-Type") == "text/plain" {
 			if strings.Contains(string(body), "*") {
 				t.Errorf("the text has asterisks: %q", body)

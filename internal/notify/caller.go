@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/pflag"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -34,21 +33,13 @@ type CallOptions struct {
 	Meter  metric.Meter
 }
 
-// AddFlags adds the flag of URL.
-func (o *CallOptions) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.URL, "webhook-url", "",
-		"`URL` to post to when a Secret, a ConfigMap or a secret in a store changes, instead of rolling workloads; empty rolls them")
-}
-
 // Validate returns an error if the address is invalid. The error does not quote the address.
 func (o *CallOptions) Validate() error {
 	if o.URL == "" {
 		return nil
 	}
-	if _, err := formats[typeWebhook].address(o.URL); err != nil {
-		return fmt.Errorf("--webhook-url: %w", err)
-	}
-	return nil
+	_, err := formats[typeWebhook].address(o.URL)
+	return err
 }
 
 // Caller posts to a webhook when a source changes, instead of rolling workloads. Each event of a change is posted at least once: it is acked when
@@ -67,7 +58,7 @@ type Caller struct {
 func NewCaller(options CallOptions) (*Caller, error) {
 	address, err := formats[typeWebhook].address(options.URL)
 	if err != nil {
-		return nil, fmt.Errorf("--webhook-url: %w", err)
+		return nil, fmt.Errorf("the webhook: %w", err)
 	}
 	c := &Caller{poster: newPoster(address, newClient(nil)), log: options.Logger.With("component", "webhook"), tries: maxCalls}
 	if c.metrics, err = newMetrics(options.Meter); err != nil {

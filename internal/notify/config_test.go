@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -28,9 +26,7 @@ sinks:
     headers: [{name: Authorization, file: /etc/keyturn/notify/token}, {name: X-Team, value: shop}]
     rate: {perMinute: 6}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := []sinkConfig{
 		{
 			Name: "team", Type: "slack", URL: "https://hooks.example.com/services/T0/B0/x",
@@ -42,9 +38,7 @@ sinks:
 			Headers: []headerConfig{{Name: "Authorization", File: "/etc/keyturn/notify/token"}, {Name: "X-Team", Value: "shop"}},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("sinks (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "sinks", want, got)
 }
 
 // secretPath is part of the addresses of these tests, and must appear in no error.
@@ -54,7 +48,7 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 	sink := func(fields string) string {
 		return "sinks: [{name: a, type: slack, url: 'https://x.example/" + secretPath + "', " + fields + "}]"
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name, text string
 		want       []string
 	}{
@@ -97,8 +91,7 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 				"sinks[0].headers[2].value: has a control character, want one line of text",
 			},
 		},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := parseConfig([]byte(tt.text))
 			if err == nil {
@@ -108,9 +101,7 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 			for _, line := range tt.want {
 				want = append(want, "--notify-config: "+line)
 			}
-			if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "errors", want, strings.Split(err.Error(), "\n"))
 			if strings.Contains(err.Error(), secretPath) {
 				t.Error("the error quotes an address")
 			}
@@ -122,9 +113,7 @@ func TestNewReadsTheFilesThatTheConfigurationNames(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
 	read := func(sink string) (*Notifier, error) {
@@ -133,9 +122,7 @@ func TestNewReadsTheFilesThatTheConfigurationNames(t *testing.T) {
 	}
 	good, token, lines := write("good", "https://x.example/"+secretPath+"\n"), write("token", "Bearer "+secretPath+"\n"), write("lines", secretPath+"\n"+secretPath)
 	n, err := read("urlFile: " + good + ", headers: [{name: Authorization, file: " + token + "}]")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p := n.sinks[0].poster
 	if p.address.String() != "https://x.example/"+secretPath || p.header.Get("Authorization") != "Bearer "+secretPath {
 		t.Error("the address and the header are not those of the files")
@@ -154,9 +141,7 @@ func TestNewReadsTheFilesThatTheConfigurationNames(t *testing.T) {
 
 func TestNewWithoutAConfigurationTellsNobody(t *testing.T) {
 	n, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	n.Run(t.Context(), nil)
 	if _, err := New(Options{ConfigFile: filepath.Join(t.TempDir(), "missing")}); err == nil || !strings.HasPrefix(err.Error(), "--notify-config: open ") {
 		t.Errorf("got %v for a file that is not there", err)
@@ -186,12 +171,10 @@ func FuzzParseConfig(f *testing.F) {
 	})
 }
 
-// TestTheExamplesOfTheDocumentationWork parses each configuration in docs/notifications.md and renders a message with it.
+// TestTheExamplesOfTheDocumentationWork parses each configuration in docs/how-to/notifications.md and renders a message with it.
 func TestTheExamplesOfTheDocumentationWork(t *testing.T) {
-	page, err := os.ReadFile("../../docs/notifications.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page, err := os.ReadFile("../../docs/how-to/notifications.md")
+	testkit.Must(t, err)
 	shown := map[string]bool{}
 	for _, block := range strings.Split(string(page), "```yaml\n")[1:] {
 		text, _, _ := strings.Cut(block, "```")

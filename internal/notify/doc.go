@@ -18,8 +18,13 @@
 // During an outage there is one request at a time, and at most 256 in 15 minutes. A message that the service refuses (any other status) is given up
 // at once. A message that is given up is logged and counted, and its outcome stays on HISTORY.
 //
+// By default a sink reports a workload that is held only if the wait is for people, and not one that passes by itself: in a rotation of 500
+// workloads, a failure would be told after all of these.
+//
 // # Secrets
 //
 // The address of a webhook is its password. It appears in no log line, error, span or metric. Neither do the service's responses, which could
-// quote it. Redirects are not followed.
+// quote it. Redirects are not followed. Libraries for chat services quote it in their errors, and send without a context or a timeout.
+//
+// A template is a text with ${field}. Package text/template calls methods by name, for which the linker keeps those of every type: 20 MB.
 package notify

@@ -6,22 +6,18 @@ import (
 	"testing"
 
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // made returns the body that a sink of a type posts for an outcome.
 func made(t *testing.T, kind, template string, o events.Outcome) string {
 	t.Helper()
 	s, err := newSink(sinkConfig{Name: "a", Type: kind, URL: "https://x.example/y", Template: template, Rate: rateConfig{PerMinute: 1}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	body, err := s.body(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return string(body)
 }
 
@@ -39,9 +35,7 @@ func TestEachServiceGetsItsFormat(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.kind, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, made(t, tt.kind, "", outcome(events.VerbFailed, "shop", "r1"))); diff != "" {
-				t.Errorf("body (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "body", tt.want, made(t, tt.kind, "", outcome(events.VerbFailed, "shop", "r1")))
 		})
 	}
 	if len(tests) != len(formats) {
@@ -51,25 +45,15 @@ func TestEachServiceGetsItsFormat(t *testing.T) {
 
 func TestAWebhookCanGetTheCloudEvent(t *testing.T) {
 	s, err := newSink(sinkConfig{Name: "a", Type: typeWebhook, Format: formatCloudEvents, URL: "https://x.example/y", Rate: rateConfig{PerMinute: 1}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := outcome(events.VerbFailed, "shop", "r1")
 	body, err := s.body(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var posted event.Event
-	if err := json.Unmarshal(body, &posted); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(body, &posted))
 	got, err := events.ParseOutcome(posted)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("outcome (-want +got):\n%s", diff)
-	}
+	testkit.Must(t, err)
+	testkit.WantEqual(t, "outcome", want, got)
 	if contentType := s.poster.header.Get("Content-Type"); contentType != "application/cloudevents+json" {
 		t.Errorf("the content type is %s", contentType)
 	}
@@ -79,19 +63,14 @@ func TestWhatIsInAnOutcomeMakesNoLinkAndATemplateDoes(t *testing.T) {
 	o := outcome(events.VerbFailed, "shop", "r1")
 	o.Message = "see <!channel> & [this](https://evil.example)"
 	const template = "<https://x.example/${traceId}|trace> ${message}"
-	tests := []struct{ kind, want string }{
+	for _, tt := range []struct{ kind, want string }{
 		{"slack", "<https://x.example/4bf92f3577b34da6a3ce929d0e0e4736|trace> see &lt;!channel&gt; &amp; [this](https://evil.example)"},
 		{"googlechat", "<https://x.example/4bf92f3577b34da6a3ce929d0e0e4736|trace> see ‹!channel› & [this](https://evil.example)"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.kind, func(t *testing.T) {
 			var got struct{ Text string }
-			if err := json.Unmarshal([]byte(made(t, tt.kind, template, o)), &got); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, got.Text); diff != "" {
-				t.Errorf("text (-want +got):\n%s", diff)
-			}
+			testkit.Must(t, json.Unmarshal([]byte(made(t, tt.kind, template, o)), &got))
+			testkit.WantEqual(t, "text", tt.want, got.Text)
 		})
 	}
 	if got := made(t, "teams", "", o); !strings.Contains(got, "［this］(https://evil.example)") {
@@ -106,9 +85,7 @@ func TestATextThatIsTooLongIsCut(t *testing.T) {
 	o := outcome(events.VerbFailed, "shop", "r1")
 	o.Message = strings.Repeat("ü", 2*maxText)
 	var got struct{ Text string }
-	if err := json.Unmarshal([]byte(made(t, "slack", "", o)), &got); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(made(t, "slack", "", o)), &got))
 	if runes := []rune(got.Text); len(runes) != maxText || runes[maxText-1] != '…' || runes[maxText-2] != 'ü' {
 		t.Errorf("got %d characters", len(runes))
 	}

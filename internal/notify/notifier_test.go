@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -35,9 +34,7 @@ func newStream(t *testing.T) *stream {
 	t.Helper()
 	nc, js := natstest.Streams(t)
 	b, err := bus.Open(t.Context(), nc, testCluster, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return &stream{t: t, js: js, bus: b, parking: 100 * time.Millisecond, timeout: sendTimeout}
 }
 
@@ -85,9 +82,7 @@ func (r *running) stop() {
 func (s *stream) start(transport http.RoundTripper, sinks ...string) *running {
 	s.t.Helper()
 	path := filepath.Join(s.t.TempDir(), "notify.yaml")
-	if err := os.WriteFile(path, []byte("sinks:\n"+strings.Join(sinks, "")), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, os.WriteFile(path, []byte("sinks:\n"+strings.Join(sinks, "")), 0o600))
 	return s.startWith(Options{ConfigFile: path, transport: transport})
 }
 
@@ -98,9 +93,7 @@ func (s *stream) startWith(options Options) *running {
 	r := &running{done: make(chan struct{}), counters: newCounters(), log: &testkit.Log{}}
 	options.Logger, options.Meter = r.log.Logger(), r.counters.meter()
 	n, err := New(options)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	for _, sink := range n.sinks {
 		sink.backoff, sink.parking = wait.Backoff{Duration: 10 * time.Millisecond}, wait.Backoff{Duration: s.parking}
 		sink.look, sink.poster.timeout = 10*time.Millisecond, s.timeout
@@ -137,16 +130,10 @@ func TestSinksAreToldWhatTheyWantInOrderAndNothingOfThePast(t *testing.T) {
 		outcome(events.VerbFailed, "shop", "r3"), outcome(events.VerbHeld, "bank", "r4"), outcome(events.VerbHeld, "shop", "r5"),
 	)
 	testkit.Eventually(t, "every outcome is acknowledged", func() bool { return s.open("all") == 0 && s.open("shop") == 0 })
-	if diff := cmp.Diff([]string{"r3", "r4", "r5"}, all.messages()); diff != "" {
-		t.Errorf("messages to all (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"r1", "r5"}, shop.messages()); diff != "" {
-		t.Errorf("messages to shop (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "messages to all", []string{"r3", "r4", "r5"}, all.messages())
+	testkit.WantEqual(t, "messages to shop", []string{"r1", "r5"}, shop.messages())
 	r.stop()
-	if diff := cmp.Diff(map[string]int64{"all/slack/sent": 3, "shop/slack/sent": 2}, r.counters.results(t)); diff != "" {
-		t.Errorf("metrics (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "metrics", map[string]int64{"all/slack/sent": 3, "shop/slack/sent": 2}, r.counters.results(t))
 	if !strings.Contains(r.log.String(), "notification sent") || strings.Contains(r.log.String(), secretPath) {
 		t.Errorf("the log is %s", r.log)
 	}
@@ -163,9 +150,7 @@ func TestASinkThatHangsDelaysNeitherTheOthersNorTheEnd(t *testing.T) {
 	outcomes, want := numbered(1, 2*maxInFlight)
 	s.tell(outcomes...)
 	testkit.Eventually(t, "the other sink has sent everything", func() bool { return s.open("well") == 0 })
-	if diff := cmp.Diff(want, well.messages()); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "messages", want, well.messages())
 	testkit.Eventually(t, "every outcome waits for the sink that hangs", func() bool { return s.open("hanging") == len(outcomes) })
 	r.cancel()
 	testkit.Receive(t, "the end", r.done, r.log.String)
@@ -182,9 +167,7 @@ func TestAMessageThatBreaksTheServiceIsNotInTheWayOfTheOthersAndNotLost(t *testi
 	testkit.Eventually(t, "all are finished but the one that waits", func() bool { return s.open("team") == 1 })
 	c.set(0, nil)
 	testkit.Eventually(t, "every outcome is acknowledged", func() bool { return s.open("team") == 0 })
-	if diff := cmp.Diff(append(want[1:], want[0]), c.messages()); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "messages", append(want[1:], want[0]), c.messages())
 	r.stop()
 	if r.counters.results(t)["team/slack/parked"] == 0 {
 		t.Error("no attempt is counted as parked")

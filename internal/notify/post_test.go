@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func posterTo(t *testing.T, address string) *poster {
 	t.Helper()
 	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p := newPoster(u, newClient(nil))
 	p.now = func() time.Time { return time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC) }
 	t.Cleanup(p.client.CloseIdleConnections)
@@ -25,7 +25,7 @@ func posterTo(t *testing.T, address string) *poster {
 
 func TestPostTellsWhatToRepeatAndWhen(t *testing.T) {
 	const sent, again, refused = "sent", "again", "refused"
-	tests := []struct {
+	for _, tt := range []struct {
 		status      int
 		after, want string
 		delay       time.Duration
@@ -41,8 +41,7 @@ func TestPostTellsWhatToRepeatAndWhen(t *testing.T) {
 		{status: 503, after: "99999999999", want: again, delay: maxOutage},
 		{status: 503, after: "-1", want: again},
 		{status: 503, after: "soon", want: again},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(fmt.Sprint(tt.status, tt.after), func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != "/"+secretPath {

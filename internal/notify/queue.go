@@ -48,7 +48,6 @@ func (q *queue) add(ctx context.Context, d *bus.Delivery) {
 	}
 }
 
-// get returns the last delivery of an event in the queue.
 func (q *queue) get(of stored) *bus.Delivery {
 	q.mu.Lock()
 	defer q.mu.Unlock()

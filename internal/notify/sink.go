@@ -145,14 +145,7 @@ func (s *sink) run(ctx context.Context, b *bus.Bus) {
 // lookForLost counts, until ctx is done, the parked messages that the stream has dropped, because it was full or purged, or because they have
 // expired. They will not be sent. Span returns the sequences of the oldest and the newest event on the stream.
 func (s *sink) lookForLost(ctx context.Context, span func(context.Context) (first, last uint64, err error)) {
-	tick := time.NewTicker(s.look)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for kube.Sleep(ctx, s.look) {
 		first, last, err := span(ctx)
 		if err != nil { // While NATS is unreachable, only those that have expired are certainly lost.
 			first, last = 0, math.MaxUint64

@@ -12,8 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -32,9 +30,7 @@ func answer(status int, header http.Header) (*http.Response, error) {
 func served(t *testing.T, perMinute int, s service) (*sink, *counters, *testkit.Log) {
 	t.Helper()
 	sink, err := newSink(sinkConfig{Name: "team", Type: typeSlack, URL: "https://x.example/" + secretPath, Rate: rateConfig{PerMinute: perMinute}}, newClient(s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	counters, log := newCounters(), &testkit.Log{}
 	sink.log = log.Logger()
 	if sink.metrics, err = newMetrics(counters.meter()); err != nil {
@@ -71,12 +67,8 @@ func TestASinkIsTriedAgainWithAGrowingDelayUntilItTakesTheMessage(t *testing.T) 
 		if err := sink.send(t.Context(), outcome(events.VerbFailed, "shop", "r1"), 1); err != nil {
 			t.Errorf("got %v, want the message to be acknowledged", err)
 		}
-		if diff := cmp.Diff([]int{0, 11, 13, 17, 117}, seconds(asked, start)); diff != "" {
-			t.Errorf("seconds at which it was tried (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff(map[string]int64{"team/slack/sent": 1, "team/slack/retried": 4}, counters.results(t)); diff != "" {
-			t.Errorf("metrics (-want +got):\n%s", diff)
-		}
+		testkit.WantEqual(t, "seconds at which it was tried", []int{0, 11, 13, 17, 117}, seconds(asked, start))
+		testkit.WantEqual(t, "metrics", map[string]int64{"team/slack/sent": 1, "team/slack/retried": 4}, counters.results(t))
 		if strings.Contains(log.String(), secretPath) {
 			t.Errorf("the log quotes the address: %s", log)
 		}
@@ -119,7 +111,7 @@ func TestAMessageThatTheStreamDropsWhileItIsParkedIsCounted(t *testing.T) {
 }
 
 func TestAMessageThatIsNotTakenIsParkedAndAtLastGivenUp(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name                      string
 		status, deliveries, tries int
 		err                       error
@@ -129,8 +121,7 @@ func TestAMessageThatIsNotTakenIsParkedAndAtLastGivenUp(t *testing.T) {
 		{"it is parked again after one try", 500, maxDeliveries - 1, 1, errParked, "notification parked", "parked"},
 		{"it is given up after days", 500, maxDeliveries, 1, nil, "notification given up", "given-up"},
 		{"it is not repeated after it was refused", 404, 1, 1, nil, "level=ERROR msg=\"notification refused\"", "refused"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tries := 0
@@ -178,9 +169,7 @@ func TestASinkGetsNoMoreThanItsRate(t *testing.T) {
 			}
 		}
 		want := append(make([]int, burst), 2, 4, 6)
-		if diff := cmp.Diff(want, seconds(asked, start)); diff != "" {
-			t.Errorf("seconds of the messages (-want +got):\n%s", diff)
-		}
+		testkit.WantEqual(t, "seconds of the messages", want, seconds(asked, start))
 	})
 }
 
@@ -221,32 +210,25 @@ func heldFor(reason string) events.Outcome {
 }
 
 func TestASinkIsToldOfTheWaitsThatItWants(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, fields string
 		want         []string
 	}{
 		{"by default of those that people can end", "", []string{"peer-failed", "of-a-later-version"}},
 		{"of those that it names", "heldReasons: [limit-reached, on-hold]", []string{"limit-reached"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			configs, err := parseConfig([]byte("sinks: [{name: a, type: slack, url: 'https://x.example/', " + tt.fields + "}]"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			sink, err := newSink(configs[0], newClient(nil))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			var got []string
 			for _, reason := range []string{"limit-reached", "rolled-recently", "peer-failed", "of-a-later-version"} {
 				if sink.wants(heldFor(reason)) {
 					got = append(got, reason)
 				}
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("told of (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "told of", tt.want, got)
 			failed := heldFor("limit-reached")
 			if failed.Verb = events.VerbFailed; !sink.wants(failed) {
 				t.Error("a failure is left out for its reason")
@@ -263,7 +245,5 @@ func TestAWaitThatHasNoKubernetesEventHasNoMessageByDefault(t *testing.T) {
 			want[reason.String()] = plan.Loud(reason.String())
 		}
 	}
-	if diff := cmp.Diff(want, heldReasons); diff != "" {
-		t.Errorf("reasons to wait, and which are reported by default (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "reasons to wait, and which are reported by default", want, heldReasons)
 }

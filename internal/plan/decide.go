@@ -2,10 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"strings"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -31,8 +27,9 @@ func Decide(w *workload.Workload, now events.Change, memory Memory, policy Polic
 		decision.Reason = unwanted[want.Reason]
 		return decision
 	}
-	q := &question{w: w, ref: ref, keys: want.Keys, now: now, memory: memory, policy: policy, seen: viewOf(now, want.Keys)}
+	q := &question{w: w, ref: ref, want: want, now: now, memory: memory, policy: policy, seen: viewOf(now, want)}
 	q.last, q.recorded = w.Rolled[now.Source.String()]
+	q.distrust()
 	q.date()
 	if !isKnown && !q.last.OwesDeletion() {
 		decision.Reason = Unknown
@@ -55,7 +52,7 @@ func (q *question) isToRecord(why Reason) bool {
 			return false
 		}
 	case FirstSeen, KeysNotConsumed, SameContent:
-		if q.recorded && q.last.Fingerprint != q.seen.fingerprint {
+		if q.recorded && !q.isNoted() && q.last.Fingerprint != q.seen.fingerprint {
 			return false // They are of different keys, and cannot be compared.
 		}
 	default:
@@ -69,7 +66,7 @@ func (q *question) isRecordBehind() bool {
 	now := q.record()
 	switch {
 	case !q.recorded:
-		return !q.w.HasDropped(q.now.Source, now.Version)
+		return !q.hasDropped(now.Version)
 	case q.last.UID != now.UID:
 		return !q.isOfEarlierObject()
 	}
@@ -84,7 +81,8 @@ func (q *question) isShown(why Reason) bool {
 	case q.isRecreated():
 		return q.isNoted()
 	}
-	return q.isNoted() || q.recorded && !q.isLinked() // The source differs from that, and the workload wanted it already.
+	// The source differs from what is recorded, and the workload wanted it already.
+	return q.isNoted() || q.recorded && !q.isLinked() && !q.distrusted
 }
 
 // Decision is what one workload needs because of one source.
@@ -93,8 +91,12 @@ type Decision struct {
 	Reason Reason
 	// Want is what the workload's annotations say about the source.
 	Want workload.Want
-	// Keys are the keys that the event changed and that the pods read.
+	// Keys are the keys that the pods read and that have changed: for a roll since the record, otherwise with the event.
 	Keys []string
+	// Writers says who writes the source. It is set only for a roll.
+	Writers []string
+	// Uncounted are keys that the pods read and that do not count.
+	Uncounted []string
 	// Record is what the workload's record says about the source afterwards; with Skip, what it would say.
 	Record workload.RolledFor
 	// Anew says that the source may be a different object from the one that the pods have read, or was created by the change.
@@ -113,6 +115,11 @@ func (d Decision) Owes() bool {
 	return d.Reason.Action() == Roll || d.Reason == SourceOnHold || d.Reason == Aborted
 }
 
+// IsNews reports whether the change itself changed what the pods read, or made it appear or go. Otherwise an earlier one did, if any.
+func (d Decision) IsNews(change events.Change) bool {
+	return change.Verb == events.VerbDeleted || d.Record.Version == change.ResourceVersion
+}
+
 // Note returns what a patch writes on a workload that is not rolled now: all that the record lacks, or that others have overwritten. It returns false
 // if that is nothing. The decisions are about sources that the workload wants; waits says that it has to wait with what it is to be rolled for.
 func Note(w *workload.Workload, decisions []Decision, waits bool) (workload.Write, bool) {
@@ -126,67 +133,4 @@ func Note(w *workload.Workload, decisions []Decision, waits bool) (workload.Writ
 		}
 	}
 	return workload.Write{Rolled: entries}, len(w.Notable(entries)) > 0 || w.IsRecordLost()
-}
-
-// Creation says which workloads roll when a source is created. It is the value of --roll-on-create.
-type Creation string
-
-// The values.
-const (
-	// CreateAuto rolls the workloads whose pods started without the source.
-	CreateAuto Creation = "auto"
-	// CreateAlways rolls all workloads, once for each object of the name, except those whose pods waited for it.
-	CreateAlways Creation = "always"
-	// CreateNever rolls none.
-	CreateNever Creation = "never"
-)
-
-// Creations lists the values.
-func Creations() []Creation { return []Creation{CreateAuto, CreateAlways, CreateNever} }
-
-// Policy holds the choices of whoever operates the installation. The zero value means CreateAuto, and no roll when a source is deleted.
-type Policy struct {
-	Create Creation
-	// Delete rolls workloads when a source is deleted that their pods can start without, once for each object.
-	Delete bool
-}
-
-// view is what the pods of a workload read of a source.
-type view struct {
-	// fingerprint is the fingerprint of everything that they read.
-	fingerprint string
-	// scope says what the fingerprint covers, see workload.RolledFor.
-	scope string
-	// changedAt is the resourceVersion at which any of it last changed, or empty if nothing has changed since the source was first seen.
-	changedAt string
-	// changed are the keys they read that the event itself changed.
-	changed []string
-}
-
-// viewOf returns what pods read of a source that read the given keys: all of it if keys is nil, or if the event does not list keys.
-func viewOf(change events.Change, keys []string) view {
-	if keys == nil || change.Truncated {
-		return view{fingerprint: change.Fingerprint, scope: workload.ScopeOf(nil), changedAt: change.ChangedAt, changed: change.Changed}
-	}
-	seen := view{scope: workload.ScopeOf(keys)}
-	digest := sha256.New()
-	for _, name := range keys {
-		key := change.Keys[name]
-		if key.ChangedAt != "" && (seen.changedAt == "" || events.Newer(key.ChangedAt, seen.changedAt)) {
-			seen.changedAt = key.ChangedAt
-		}
-		if key.ChangedAt == change.ResourceVersion {
-			seen.changed = append(seen.changed, name)
-		}
-		for _, part := range []string{name, key.Fingerprint} {
-			var length [8]byte
-			binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-			digest.Write(length[:])
-			digest.Write([]byte(part))
-		}
-	}
-	// The input of the digest is already keyed, so the digest is a fingerprint under the same key.
-	keyID, _, _ := strings.Cut(change.Fingerprint, ":")
-	seen.fingerprint = keyID + ":" + hex.EncodeToString(digest.Sum(nil)[:16])
-	return seen
 }

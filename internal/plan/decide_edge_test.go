@@ -50,8 +50,8 @@ func TestDecideRollsForADeletionThatIsNews(t *testing.T) {
 func TestDecideRollsForAnAppearanceThatIsNews(t *testing.T) {
 	// It was gone, and is back with what it had.
 	returned := func(c *events.Change) {
-		c.Verb, c.UID, c.ResourceVersion, c.ChangedAt, c.CreatedAt = events.VerbObserved, "another", "140", "90", "140"
-		c.Previous, c.Changed = c.Fingerprint, nil
+		isRecreated(c)
+		c.CreatedAt = "140"
 	}
 	absent := Memory{Base: &Base{}, GapFrom: written.Add(-time.Hour)}
 	returnedLive := Memory{Base: &Base{Version: "139"}, GapFrom: written.Add(time.Hour)}
@@ -60,10 +60,6 @@ func TestDecideRollsForAnAppearanceThatIsNews(t *testing.T) {
 	testDecide(t, []decideTest{
 		{name: "the leader has seen it appear", ref: optionalDB, change: isCreated, memory: absent, want: Appeared, unnoted: true},
 		{name: "it is noted", ref: optionalDB, state: owesTo("uid"), change: isCreated, memory: wasThere, want: Appeared},
-		{
-			name: "nobody wants that", ref: optionalDB, change: isCreated, memory: absent, policy: Policy{Create: CreateNever},
-			want: CreationIgnored, records: "100",
-		},
 		{
 			name: "it is back, and the template is from in between", ref: optionalDB, state: midway, change: returned, memory: returnedLive,
 			want: Appeared, unnoted: true,
@@ -78,25 +74,21 @@ func TestDecideRollsForAnAppearanceThatIsNews(t *testing.T) {
 // And so does a re-creation, if it is to roll anything.
 func TestDecideRollsForARecreationThatIsNews(t *testing.T) {
 	always := Policy{Create: CreateAlways}
-	recreated := func(c *events.Change) {
-		c.Verb, c.UID, c.ResourceVersion, c.ChangedAt = events.VerbObserved, "another", "140", "90"
-		c.Previous, c.Changed = c.Fingerprint, nil
-	}
 	live := Memory{Base: &Base{Version: "139"}, GapFrom: written.Add(time.Hour)}
 	before := Memory{Base: &Base{Version: "140"}, GapFrom: written.Add(time.Hour)}
 	has := recordOf("b", "90", "uid")
 	testDecide(t, []decideTest{
-		{name: "the leader has seen it", state: has, change: recreated, memory: live, policy: always, want: Appeared, unnoted: true},
+		{name: "the leader has seen it", state: has, change: isRecreated, memory: live, policy: always, want: Appeared, unnoted: true},
 		{
-			name: "it was there, as after --roll-on-create=always was set", state: has, change: recreated, memory: before, policy: always,
+			name: "it was there, as after --roll-on-create=always was set", state: has, change: isRecreated, memory: before, policy: always,
 			want: SameContent, records: "90",
 		},
 		{
-			name: "it is noted, and the template is from in between", change: recreated, memory: before, policy: always, want: Appeared,
+			name: "it is noted, and the template is from in between", change: isRecreated, memory: before, policy: always, want: Appeared,
 			state: states(owesTo("another"), func(w *workload.Workload) { w.TemplateVersion = "120" }),
 		},
 		{
-			name: "the workload was rolled for it", state: recordOf("b", "140", "another"), change: recreated, memory: live, policy: always,
+			name: "the workload was rolled for it", state: recordOf("b", "140", "another"), change: isRecreated, memory: live, policy: always,
 			want: AlreadyRolled,
 		},
 	})

@@ -8,11 +8,80 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
+// A workload without a record is rolled for what changed since it began to want the source.
+func TestDecideRollsAWorkloadWithoutARecordForWhatIsNews(t *testing.T) {
+	nobodySaw := Memory{Base: &Base{}, GapFrom: written.Add(-time.Hour)}
+	owed := Memory{Base: wasThere.Base, GapFrom: wasThere.GapFrom, Owed: true}
+	testDecide(t, []decideTest{
+		{name: "the leader has seen the change come", memory: cameLive, want: Changed, unnoted: true},
+		{name: "the leader has found the change, as after --roll-all was set", memory: wasThere, want: BeforeOptIn, records: "100"},
+		{
+			name: "it came while nobody led, after the workload was last written", state: editedAt(-time.Minute), memory: inTheGap,
+			want: Changed, unnoted: true,
+		},
+		{
+			name: "it came while nobody led, before the workload was last written", state: editedAt(time.Minute), memory: inTheGap,
+			want: BeforeOptIn, records: "100",
+		},
+		{name: "the source had no event when the leader began to read", state: editedAt(time.Hour), memory: nobodySaw, want: Changed, unnoted: true},
+		{name: "the leader has decided that before", memory: owed, want: Changed, unnoted: true},
+		{name: "nothing is remembered", want: Changed, unnoted: true},
+		{name: "a key that the pods need is gone, and nothing is recorded", ref: passwordDB, change: lacksPassword, memory: wasThere, want: KeyMissing},
+		{name: "a roll for it was reverted", state: revertedAt("100", 1), memory: wasThere, want: Changed, unnoted: true},
+		{name: "the source is on hold", change: func(c *events.Change) { c.Hold = "moving" }, memory: cameLive, want: SourceOnHold, unnoted: true},
+	})
+}
+
+// A store has a clock, and no resourceVersions.
+func TestDecideComparesTheTimesOfAStore(t *testing.T) {
+	rotated := func(c *events.Change) {
+		isInStore(storeTime(0))(c)
+		c.Verb, c.UID, c.Time = events.VerbRotated, "bao", written
+	}
+	live, found := Memory{Base: &Base{Version: storeTime(-1)}}, Memory{Base: &Base{Version: storeTime(0)}, GapFrom: written.Add(time.Hour)}
+	testDecide(t, []decideTest{
+		{name: "the leader has seen it come", ref: storeDB, change: rotated, memory: live, want: Changed, unnoted: true},
+		{name: "the leader has found it", ref: storeDB, change: rotated, memory: found, want: BeforeOptIn, records: storeTime(0)},
+		{
+			name: "the workload opted in after that", ref: storeDB, change: rotated, memory: live,
+			state: optsIn("101", time.Hour), want: BeforeOptIn, records: storeTime(0),
+		},
+		{
+			name: "it is gone, which rolls nothing", ref: storeDB, change: func(c *events.Change) { rotated(c); c.Verb = events.VerbDeleted },
+			memory: live, policy: Policy{Delete: true}, want: SourceDeleted,
+		},
+	})
+}
+
+// A link gates a workload with a record, too.
+func TestDecideRollsForNothingThatCameBeforeALink(t *testing.T) {
+	before, after := optsIn("101", time.Hour), optsIn("99", -time.Hour)
+	owed := Memory{Base: cameLive.Base, GapFrom: cameLive.GapFrom, Owed: true}
+	testDecide(t, []decideTest{
+		{name: "without a record", state: before, memory: cameLive, want: BeforeOptIn, records: "100"},
+		{
+			name: "with the record of an earlier opt-in", state: states(recordOf("a", "90", "uid"), before), memory: cameLive,
+			want: BeforeOptIn, records: "100",
+		},
+		{name: "a change after it rolls without a record", state: after, memory: cameLive, want: Changed, unnoted: true},
+		{
+			name: "a change after it rolls with a record of the same content", state: states(recordOf("b", "80", "uid"), after), memory: cameLive,
+			want: Changed, unnoted: true,
+		},
+		{name: "a change that came later by its time rolls", state: optsIn("101", -time.Minute), memory: cameLive, want: Changed, unnoted: true},
+		{
+			name: "but what it waited for before it wanted more rolls", state: states(recordOf("a", "90", "uid"), before), memory: owed,
+			want: Changed, unnoted: true,
+		},
+		{name: "but what is noted rolls", state: states(owesTo("uid"), before), memory: cameLive, want: Changed},
+	})
+}
+
 func TestDecideComparesWithTheRecord(t *testing.T) {
 	testDecide(t, []decideTest{
 		{name: "the content differs", state: recordOf("a", "90", "uid"), memory: cameLive, want: Changed},
 		{name: "the content differs, whenever it changed", state: recordOf("a", "90", "uid"), memory: wasThere, want: Changed},
-		{name: "the record is of a later change", state: recordOf("c", "101", "uid"), memory: cameLive, want: AlreadyRolled},
+		{name: "the record is of a later change", state: states(recordOf("c", "101", "uid"), lastWrittenAt("150")), memory: cameLive, want: AlreadyRolled},
 		{name: "the record is of this change", state: recordOf("b", "100", "uid"), memory: cameLive, want: AlreadyRolled},
 		{name: "it is noted, and nobody remembers why", state: owesTo("uid"), memory: wasThere, want: Changed},
 		{

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
@@ -8,6 +10,8 @@ import (
 // byCreation decides about content that the pods are not known to have, and that may be there since the source was created.
 func (q *question) byCreation() Reason {
 	switch {
+	case q.waitedForKey():
+		return PodsWaited
 	case !q.hasAppeared():
 		return Changed
 	case q.isRecreated():
@@ -20,6 +24,32 @@ func (q *question) byCreation() Reason {
 		return Appeared
 	}
 	return Changed // The record is about an earlier source of this name, with other content.
+}
+
+// waitedForKey reports whether the pods could not start before the source got a key that it never had before, and nothing that they read has changed
+// since. If pods served by then, or the record is of this key, it had the key after all. A workload that waits to be rolled is.
+func (q *question) waitedForKey() bool {
+	if q.ref == nil || q.isOfKeys() || q.isNoted() || q.recorded && q.last.Scope == "" {
+		return false
+	}
+	return slices.ContainsFunc(q.ref.Required, func(name string) bool {
+		key := q.now.Keys[name]
+		return key.Added && !events.Newer(key.ChangedAt, q.w.ServingSince) && !events.Newer(q.seen.changedAt, key.ChangedAt)
+	})
+}
+
+// isOfKeys reports whether the record is of exactly the keys that the pods read now and that count. It is made only if all are there that they need.
+func (q *question) isOfKeys() bool {
+	return q.recorded && q.want.Keys != nil && q.last.Scope == q.seen.scope
+}
+
+// hadRequired reports whether the source had a required key that it lacks: the event says that it was removed, it or the last key
+// of its bucket, or the record is of it.
+func (q *question) hadRequired() bool {
+	return q.isOfKeys() || slices.ContainsFunc(q.ref.Required, func(name string) bool {
+		key, isListed := q.now.Key(name)
+		return key.Fingerprint == "" && (isListed || key.ChangedAt != "")
+	})
 }
 
 // hasAppeared reports whether what the pods read has not changed since the source was created.
@@ -56,13 +86,6 @@ func (q *question) isRolledFor() bool {
 	return q.recorded && isCreation && q.last.UID == q.now.UID && q.last.Version == q.now.ResourceVersion
 }
 
-// isDeletion reports whether the source was deleted while the workload wanted it, and the policy rolls workloads for that. Secrets in a store do not
-// count: they keep the same identity after a deletion, so one deletion could not be told from the next.
-func (q *question) isDeletion() bool {
-	return q.now.Verb == events.VerbDeleted && q.policy.Delete && q.now.Source.Kind != events.KindOpenBao &&
-		(q.last.OwesDeletion() || q.isNews(q.now.ResourceVersion))
-}
-
 // Forgotten returns the deletion of a source that nothing is known of: the stream forgets a deletion after a day, and the workload may have noted it.
 func Forgotten(w *workload.Workload, source events.Source) events.Change {
 	noted := w.Rolled[source.String()]
@@ -79,7 +102,7 @@ func (q *question) byDeletion() Reason {
 	switch {
 	case !q.isDeletion():
 		return SourceDeleted
-	case q.recorded && q.last.IsDeleted():
+	case q.recorded && q.last.IsDeleted() && !q.distrusted:
 		return AlreadyRolled // Even if another object was created and deleted since: the pods have nothing from it.
 	case needs(q.ref):
 		return SourceDeleted // New pods could not start without it.

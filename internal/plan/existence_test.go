@@ -9,22 +9,15 @@ import (
 )
 
 func TestTheCreationOfASourceRollsWhomThePolicySays(t *testing.T) {
-	optionalKey := workload.Reference{Kind: events.KindSecret, Name: "db", Optional: true, Keys: []string{"password"}}
 	store := workload.Reference{Kind: events.KindOpenBao, Name: "secret/db", Optional: true}
-	// It was deleted and created with the content that it had.
-	again := func(c *events.Change) {
-		c.Verb, c.UID, c.ResourceVersion, c.ChangedAt = events.VerbObserved, "another", "140", "90"
-		c.Previous, c.Changed = c.Fingerprint, nil
-		c.Keys["password"] = events.Key{Fingerprint: fp("2"), ChangedAt: "90"}
-	}
-	// The same, and it had not changed since the cluster was first watched.
+	// It is created anew, and had not changed since the cluster was first watched.
 	againUnchanged := func(c *events.Change) {
-		again(c)
+		isRecreated(c)
 		c.ChangedAt, c.Keys["password"] = "", events.Key{Fingerprint: fp("2")}
 	}
 	// It was gone, and what it contains has changed before.
 	returned := func(c *events.Change) {
-		again(c)
+		isRecreated(c)
 		c.CreatedAt = "140"
 	}
 	returnedUnchanged := func(c *events.Change) {
@@ -45,19 +38,12 @@ func TestTheCreationOfASourceRollsWhomThePolicySays(t *testing.T) {
 		c.Source, c.Keys = events.Source{Kind: events.KindOpenBao, Name: "bao/root/secret/db"}, nil
 		c.Verb, c.Previous, c.UID = events.VerbObserved, c.Fingerprint, "bao"
 	}
-	serving := func(w *workload.Workload) { w.ServingSince = "99" }
 	has := func(ref workload.Reference) func(*workload.Workload) {
 		record := decisionOf(workloadOf(t, "auto", ref, nil), changeOf(nil), nil).Record
 		record.Version = "90"
-		return func(w *workload.Workload) { w.Rolled = map[string]workload.RolledFor{"secret/db": record} }
+		return entryOf(record)
 	}
-	hadOther := func(w *workload.Workload) {
-		w.Rolled = map[string]workload.RolledFor{"secret/db": {Fingerprint: fp("a"), Version: "80", UID: "earlier"}}
-	}
-	newer := func(w *workload.Workload) {
-		has(optionalDB)(w)
-		w.TemplateVersion = "150"
-	}
+	newer := states(has(optionalDB), func(w *workload.Workload) { w.TemplateVersion = "150" })
 	// The pods started before the source was there again, and after it was deleted.
 	startedBetween := func(w *workload.Workload) { w.TemplateVersion = "120" }
 	tests := []struct {
@@ -70,12 +56,12 @@ func TestTheCreationOfASourceRollsWhomThePolicySays(t *testing.T) {
 		{"a source appears that the pods started without", optionalDB, nil, isCreated, Appeared, Appeared, CreationIgnored},
 		{"the same, read by a key", optionalKey, nil, isCreated, Appeared, Appeared, CreationIgnored},
 		{"a source appears that the pods waited for", wholeDB, nil, isCreated, PodsWaited, PodsWaited, PodsWaited},
-		{"a source comes back that the pods need and had before", wholeDB, serving, isCreated, Changed, Changed, CreationIgnored},
+		{"a source comes back that the pods need and had before", wholeDB, serving("99"), isCreated, Changed, Changed, CreationIgnored},
 		{"it was there shortly before the installation", optionalDB, nil, found, Appeared, Appeared, CreationIgnored},
-		{"it is created after a day with other content", optionalDB, hadOther, isCreated, Appeared, Appeared, Changed},
-		{"it is created anew with the content that it had", optionalDB, has(optionalDB), again, SameContent, Appeared, SameContent},
+		{"it is created after a day with other content", optionalDB, recordOf("a", "80", "earlier"), isCreated, Appeared, Appeared, Changed},
+		{"it is created anew with the content that it had", optionalDB, has(optionalDB), isRecreated, SameContent, Appeared, SameContent},
 		{"the same, and it never changed", optionalDB, has(optionalDB), againUnchanged, FirstSeen, Appeared, FirstSeen},
-		{"the same, and the workload was changed since", optionalDB, newer, again, SameContent, PodsNewer, SameContent},
+		{"the same, and the workload was changed since", optionalDB, newer, isRecreated, SameContent, PodsNewer, SameContent},
 		{"it comes back after the pods started without it", optionalDB, startedBetween, returned, Appeared, Appeared, PodsNewer},
 		{"the same, and it never changed", optionalDB, startedBetween, returnedUnchanged, Appeared, Appeared, CreationIgnored},
 		{"it comes back, and the pods waited for it", wholeDB, startedBetween, returnedUnchanged, FirstSeen, Appeared, FirstSeen},
@@ -93,17 +79,8 @@ func TestTheCreationOfASourceRollsWhomThePolicySays(t *testing.T) {
 						test.state(w)
 					}
 				})
-				change, policy := changeOf(test.change), Policy{Create: create}
-				decision := Decide(w, change, justCame, policy)
-				if decision.Reason != want {
-					t.Fatalf("got %s, want %s", decision.Reason, want)
-				}
-				if decision.Reason.Action() == Skip {
-					return
-				}
-				w.Rolled = map[string]workload.RolledFor{change.Source.String(): decision.Record}
-				if next := Decide(w, change, justCame, policy); next.Reason.Action() != Skip {
-					t.Errorf("the event comes again: got %s, want that it is skipped", next.Reason)
+				if got := Decide(w, changeOf(test.change), justCame, Policy{Create: create}).Reason; got != want {
+					t.Errorf("got %s, want %s", got, want)
 				}
 			})
 		}
@@ -128,13 +105,9 @@ func TestASourceWhoseCreationWasIgnoredRollsWithItsNextChange(t *testing.T) {
 func TestTheDeletionOfASourceRollsWhoCanStartWithoutIt(t *testing.T) {
 	store := workload.Reference{Kind: events.KindOpenBao, Name: "secret/db", Optional: true}
 	deleted := func(c *events.Change) { c.Verb, c.Time = events.VerbDeleted, written.Add(time.Hour) }
-	rolledFor := workload.RolledFor{Fingerprint: fp("b"), Version: "100", UID: "uid"}
-	reverted := func(count int) func(*workload.Workload) { return revertedAt("100", count) }
-	made := func(after time.Duration, pods int32) func(*workload.Workload) {
-		return func(w *workload.Workload) {
-			w.TemplateVersion, w.TemplateWritten = "90", written.Add(time.Hour+after)
-			w.Progress = workload.Progress{State: workload.Progressing, Pods: pods}
-		}
+	madeLater := func(w *workload.Workload) {
+		w.TemplateVersion, w.TemplateWritten = "90", written.Add(time.Hour+clockMargin+time.Second)
+		w.Progress = workload.Progress{State: workload.Progressing}
 	}
 	tests := []struct {
 		name   string
@@ -145,7 +118,7 @@ func TestTheDeletionOfASourceRollsWhoCanStartWithoutIt(t *testing.T) {
 		want   Reason
 	}{
 		{name: "the pods can start without it", ref: optionalDB, change: deleted, want: Deleted},
-		{name: "the pods were rolled for its last content", ref: optionalDB, state: entryOf(rolledFor), change: deleted, want: Deleted},
+		{name: "the pods were rolled for its last content", ref: optionalDB, state: recordOf("b", "100", "uid"), change: deleted, want: Deleted},
 		{name: "the pods cannot start without it", ref: wholeDB, change: deleted, want: SourceDeleted},
 		{name: "the operator has not asked for it", ref: optionalDB, change: deleted, off: true, want: SourceDeleted},
 		{
@@ -159,23 +132,14 @@ func TestTheDeletionOfASourceRollsWhoCanStartWithoutIt(t *testing.T) {
 			name: "the workload was rolled for an earlier deletion of the name", ref: optionalDB, change: deleted, want: AlreadyRolled,
 			state: entryOf(workload.DeletedAfter(workload.RolledFor{Fingerprint: fp("a"), Version: "80", UID: "earlier"})),
 		},
-		{name: "rolls for it were taken back time and again", ref: optionalDB, state: reverted(RevertRetries + 1), change: deleted, want: Reverted},
-		{name: "the template was changed well after it", ref: optionalDB, state: made(clockMargin+time.Second, 0), change: deleted, want: PodsNewer},
+		{name: "rolls for it were taken back time and again", ref: optionalDB, state: revertedAt("100", RevertRetries+1), change: deleted, want: Reverted},
+		{name: "the template was changed well after it", ref: optionalDB, state: madeLater, change: deleted, want: PodsNewer},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := workloadOf(t, "auto, openbao, secret/db", test.ref, test.state)
-			policy, change := Policy{Delete: !test.off}, changeOf(test.change)
-			decision := Decide(w, change, justCame, policy)
-			if decision.Reason != test.want {
-				t.Fatalf("got %s, want %s", decision.Reason, test.want)
-			}
-			if action := decision.Reason.Action(); action != Roll && action != Record {
-				return
-			}
-			w.Rolled = map[string]workload.RolledFor{change.Source.String(): decision.Record}
-			if again := Decide(w, change, justCame, policy); again.Reason != AlreadyRolled {
-				t.Errorf("the event comes again: got %s, want %s", again.Reason, AlreadyRolled)
+			if got := Decide(w, changeOf(test.change), justCame, Policy{Delete: !test.off}).Reason; got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
 	}

@@ -5,12 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
 	db      = events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
@@ -44,18 +47,29 @@ func changeOf(mutate func(*events.Change)) events.Change {
 	return change
 }
 
+var deployments, _ = workload.BuiltIn().Named("deployment")
+
+// webWith is the Deployment web with annotations, an hour older than the change.
+func webWith(t *testing.T, annotations map[string]string, reading workload.Reading) *workload.Workload {
+	t.Helper()
+	w, ok := workload.Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", CreationTimestamp: metav1.NewTime(written.Add(-time.Hour)),
+		Annotations: annotations,
+	}}, reading)
+	if !ok {
+		t.Fatal("it is no Deployment")
+	}
+	w.Progress = workload.Progress{}
+	return w
+}
+
 // workloadOf is a Deployment that rolls on all that it references, and references db by one key or as a whole.
 func workloadOf(t *testing.T, annotation string, ref workload.Reference, mutate func(*workload.Workload)) *workload.Workload {
 	t.Helper()
-	deployments, _ := workload.BuiltIn().Named("deployment")
-	w, ok := workload.Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", CreationTimestamp: metav1.NewTime(written.Add(-time.Hour)),
-		Annotations: map[string]string{workload.AnnotationRollOn: annotation},
-	}}, workload.Reading{})
-	if !ok || len(w.Problems) > 0 {
+	w := webWith(t, map[string]string{workload.AnnotationRollOn: annotation}, workload.Reading{})
+	if len(w.Problems) > 0 {
 		t.Fatal(w.Problems)
 	}
-	w.Progress = workload.Progress{}
 	if ref.Kind != "" {
 		w.Refs = []workload.Reference{ref}
 	}

@@ -18,6 +18,8 @@ type Gate struct {
 	Soon bool
 	// Begins says that a pause begins that is not noted on the workload yet.
 	Begins bool
+	// IsTold says that it was reported before.
+	IsTold bool
 }
 
 // GateOf returns the gate of a workload to which the annotations of its namespace have been added: see workload.Workload.In. Since is when the first

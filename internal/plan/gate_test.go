@@ -76,16 +76,9 @@ func TestTheGateOfAWorkloadHasTheFirstOfTheReasonsThatPeopleChose(t *testing.T) 
 			want: Gate{Reason: WindowClosed, Said: "9 15 * * * for 3h", Soon: true}, opens: true,
 		},
 	}
-	deployments, _ := workload.BuiltIn().Named("deployment")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w, ok := workload.Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", Annotations: tt.on,
-			}}, workload.Reading{Reloader: true})
-			if !ok {
-				t.Fatal("it is no Deployment")
-			}
-			w.Progress = workload.Progress{}
+			w := webWith(t, tt.on, workload.Reading{Reloader: true})
 			if tt.state != nil {
 				tt.state(w)
 			}
@@ -105,7 +98,6 @@ func mountsDB(t *testing.T, annotations map[string]string, mutate func(*workload
 	t.Helper()
 	on := map[string]string{workload.AnnotationRollOn: "auto, configmap/app", workload.AnnotationReload: "http://:9090/-/reload"}
 	maps.Copy(on, annotations)
-	deployments, _ := workload.BuiltIn().Named("deployment")
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", Annotations: on}}
 	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	deployment.Spec.Template.Spec = corev1.PodSpec{
@@ -137,8 +129,7 @@ func TestPodsAreToldInPlaceIfAllThatChangedIsInTheirFiles(t *testing.T) {
 		{name: "it is another object", change: func(c *events.Change) { c.UID = "another" }, want: "secret/db is another object than before"},
 		{
 			name: "it is there for the first time", state: func(w *workload.Workload) { w.Rolled, w.Refs[0].Optional = nil, true },
-			change: func(c *events.Change) { c.Created, c.CreatedAt, c.Previous = true, "100", "" },
-			want:   "secret/db: " + Appeared.Sentence(),
+			change: func(c *events.Change) { c.Created, c.CreatedAt, c.Previous = true, "100", "" }, want: "secret/db: " + Appeared.Sentence(),
 		},
 		{
 			name: "somebody asks for a roll", annotations: map[string]string{workload.AnnotationRollNow: "1"},
@@ -165,14 +156,13 @@ func TestPodsAreToldInPlaceIfAllThatChangedIsInTheirFiles(t *testing.T) {
 
 func TestPodsOfARolloutInProgressAreReplacedWithWhatTheyWaitedFor(t *testing.T) {
 	w := mountsDB(t, nil, func(w *workload.Workload) { w.Progress = workload.Progress{State: workload.Progressing, Pods: 3} })
-	doing := []Decision{{Source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}, Reason: Changed}, {Reason: PodsNewer}}
+	doing := []Decision{{Source: db, Reason: Changed}, {Reason: PodsNewer}}
 	if why, ok := InPlace(w, doing); ok || why != "a change of the workload itself is replacing its pods" {
 		t.Errorf("got %t, %q", ok, why)
 	}
 }
 
 func TestPodsAreReplacedIfASourceOnHoldCountsAsReadByNewOnes(t *testing.T) {
-	db := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
 	app := events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "app"}
 	doing := []Decision{{Source: db, Reason: Changed}, {Source: app, Reason: PodsNewer, Hold: "migration"}}
 	if why, ok := InPlace(mountsDB(t, nil, nil), doing); ok || why != "configmap/app is on hold, and only new pods read it now" {

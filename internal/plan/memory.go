@@ -59,7 +59,7 @@ func (q *question) isNews(version string) bool {
 	if base == nil || q.memory.Owed {
 		return true
 	}
-	if link, linked := q.w.Link(q.now.Source); linked {
+	if link, linked := q.link(); linked {
 		return q.isAfter(link, version)
 	}
 	isGone := q.now.Verb == events.VerbDeleted && !base.Deleted &&
@@ -73,18 +73,21 @@ func (q *question) isNews(version string) bool {
 }
 
 // isFlip reports whether the content has changed since it was recorded, and is what was recorded again. Such a change is recorded once it is decided.
-// What a source was created with is a change if the source had something else before it was gone.
+// What a source was created with is a change if the source had something else before it was gone. Nobody knows that of an impossible record.
 func (q *question) isFlip() bool {
 	hadOther := q.now.Previous != "" && q.now.Previous != q.now.Fingerprint
-	return events.Newer(q.seen.changedAt, q.last.Version) && (q.seen.changedAt != q.now.CreatedAt || hadOther)
+	return !q.distrusted && events.Newer(q.seen.changedAt, q.last.Version) && (q.seen.changedAt != q.now.CreatedAt || hadOther)
 }
 
 // isLinked reports whether the workload has begun to want the source as it does now since it was first seen. A record that it has nevertheless does
 // not name what pods may have: content of the time before.
 func (q *question) isLinked() bool {
-	_, linked := q.w.Link(q.now.Source)
+	_, linked := q.link()
 	return linked
 }
+
+// link returns since when the workload has wanted the source as it does now.
+func (q *question) link() (workload.Link, bool) { return q.w.Link(q.now.Source, ignoredOf(q.now)...) }
 
 // isAfter reports whether a change at a version came after the workload began to want the source.
 func (q *question) isAfter(link workload.Link, version string) bool {

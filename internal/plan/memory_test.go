@@ -53,18 +53,14 @@ func randomPolicy(random *rand.Rand) Policy {
 
 // randomChange returns one of the events that a watcher publishes.
 func randomChange(random *rand.Rand) events.Change {
-	recreated := func(c *events.Change) {
-		c.Verb, c.UID, c.ResourceVersion, c.ChangedAt = events.VerbObserved, "another", "140", "90"
-		c.Previous, c.Changed, c.Keys["password"] = c.Fingerprint, nil, events.Key{Fingerprint: fp("2"), ChangedAt: "90"}
-	}
-	change := changeOf(oneOf(random, nil, isFirstSeen, lacksPassword, isUnknown, recreated,
+	change := changeOf(oneOf(random, nil, isFirstSeen, lacksPassword, isUnknown, isRecreated,
 		func(c *events.Change) {
 			c.Verb, c.Time, c.WrittenAt = events.VerbDeleted, written.Add(time.Duration(random.IntN(3)-1)*2*time.Hour), time.Time{}
 		},
 		func(c *events.Change) {
 			c.Created, c.CreatedAt, c.Previous, c.Keys["password"] = true, "100", "", events.Key{Fingerprint: fp("2")}
 		},
-		func(c *events.Change) { recreated(c); c.CreatedAt = "140" },
+		func(c *events.Change) { isRecreated(c); c.CreatedAt = "140" },
 		func(c *events.Change) {
 			c.Created, c.UID, c.ResourceVersion, c.ChangedAt, c.CreatedAt = true, "another", "140", "140", "140"
 			c.Keys["password"] = events.Key{Fingerprint: fp("2"), ChangedAt: "140"}
@@ -72,6 +68,11 @@ func randomChange(random *rand.Rand) events.Change {
 		func(c *events.Change) { // Another key has changed since.
 			c.ResourceVersion, c.ChangedAt, c.Changed = "110", "110", []string{"user"}
 			c.Keys["user"] = events.Key{Fingerprint: fp("4"), ChangedAt: "110"}
+		},
+		func(c *events.Change) { // What has changed does not count, or does again.
+			c.Keys["password"] = oneOf(random,
+				events.Key{Fingerprint: fp("2"), ChangedAt: "100", Ignored: events.IgnoredByAnnotation},
+				events.Key{Fingerprint: fp("2"), ChangedAt: "100", Since: "100"})
 		},
 		func(c *events.Change) { // The fingerprints are made with another key.
 			c.Fingerprint = "kffffffff:b"
@@ -89,7 +90,7 @@ func randomChange(random *rand.Rand) events.Change {
 func randomState(random *rand.Rand, w *workload.Workload, had events.Change) {
 	keys, version, uid := w.Refs[0].Keys, oneOf(random, "0", "80", "90", "100", "110", "140"), oneOf(random, "uid", "uid", "another")
 	of := func(change events.Change) workload.RolledFor {
-		seen := viewOf(change, keys)
+		seen := viewOf(change, workload.Want{Keys: keys})
 		return workload.RolledFor{Fingerprint: seen.fingerprint, Version: version, UID: uid, Scope: seen.scope}
 	}
 	switch entry := of(changeOf(nil)); random.IntN(9) {

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"strconv"
 	"testing"
 	"time"
 
@@ -17,9 +16,7 @@ import (
 func TestAJobThatWasCreatedInALaterSecondThanTheChangeHasIt(t *testing.T) {
 	password := workload.Reference{Kind: events.KindSecret, Name: "db", Keys: []string{"password"}}
 	for later, want := range map[time.Duration]Reason{0: Changed, time.Second: PodsNewer} {
-		w := workloadOf(t, "auto", password, func(w *workload.Workload) {
-			w.ID.Kind, w.Created = "job", written.Add(later)
-		})
+		w := workloadOf(t, "auto", password, func(w *workload.Workload) { w.ID.Kind, w.Created = "job", written.Add(later) })
 		if got := decisionOf(w, changeOf(nil), nil).Reason; got != want {
 			t.Errorf("%s after the change: got %s, want %s", later, got, want)
 		}
@@ -28,59 +25,54 @@ func TestAJobThatWasCreatedInALaterSecondThanTheChangeHasIt(t *testing.T) {
 
 // A version of a secret in a store can become the current one again long after it was written.
 func TestWhatAStoreHasAgainIsAsOldAsItsRestore(t *testing.T) {
-	restored := written.Add(time.Hour)
-	tests := []struct {
-		name            string
-		created         time.Time
-		resourceVersion string
-		want            Reason
-	}{
-		{"the workload was created before the store was restored", written.Add(time.Minute), nanosecondsOf(restored), Changed},
-		{"the workload was created after that", restored.Add(clockMargin + time.Second), nanosecondsOf(restored), PodsNewer},
-		{"the version is new, and the workload was created after it", written.Add(time.Minute), nanosecondsOf(written), PodsNewer},
+	restored := isInStore(storeTime(time.Hour))
+	created := func(after time.Duration) func(*workload.Workload) {
+		return func(w *workload.Workload) { w.Created = written.Add(after) }
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			w := workloadOf(t, "auto", workload.Reference{Kind: events.KindOpenBao, Name: "secret/db"}, func(w *workload.Workload) {
-				w.Created = test.created
-			})
-			now := changeOf(func(c *events.Change) {
-				c.Source, c.Keys, c.Truncated = events.Source{Kind: events.KindOpenBao, Name: "bao/root/secret/db"}, nil, true
-				c.ResourceVersion, c.ChangedAt = test.resourceVersion, test.resourceVersion
-			})
-			if got := decisionOf(w, now, nil).Reason; got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
-		})
-	}
+	testReasons(t, []decideTest{
+		{name: "the workload is older than the restore", ref: storeDB, state: created(time.Minute), change: restored, want: Changed},
+		{name: "the workload is newer", ref: storeDB, state: created(time.Hour + clockMargin + time.Second), change: restored, want: PodsNewer},
+		{
+			name: "the version is new, and the workload is newer", ref: storeDB, state: created(time.Minute), change: isInStore(storeTime(0)),
+			want: PodsNewer,
+		},
+	})
 }
 
-func nanosecondsOf(at time.Time) string { return strconv.FormatInt(at.UnixNano(), 10) }
-
-// The time of a field manager's write is known to the second. It is asked for only where the template was not seen being written.
+// The time of a field manager's write is known to the second. It is asked for only where the template was not seen being written. Reloader's marker
+// names the source of its newest roll.
 func TestWhatReloaderHasRolledIsNotRolledAgain(t *testing.T) {
-	whole := workload.Reference{Kind: events.KindSecret, Name: "db"}
 	tests := []struct {
-		name     string
-		version  string
-		reloaded time.Time
-		pods     int32
-		now      events.Change
-		want     Reason
+		name, version, marker string
+		after                 time.Duration
+		change                func(*events.Change)
+		want                  Reason
 	}{
-		{"after the change", "", written.Add(time.Second), 0, changeOf(nil), PodsNewer},
-		{"before the change", "", written.Add(-time.Second), 0, changeOf(nil), Changed},
-		{"after a change of which nobody knows when it was written", "", written, 0, changeOf(func(c *events.Change) {
-			c.WrittenAt = time.Time{}
-		}), Changed},
-		{"at another time than the template, which is older, was seen being written", "50", written.Add(time.Hour), 0, changeOf(nil), Changed},
+		{"after the change", "", "", time.Second, nil, PodsNewer},
+		{"before the change", "", "", -time.Second, nil, Changed},
+		{"after a change of which nobody knows when it was written", "", "", 0, func(c *events.Change) { c.WrittenAt = time.Time{} }, Changed},
+		{"at another time than the template, which is older, was seen being written", "50", "", time.Hour, nil, Changed},
+		{"in the same second, for the source", "", `{"type":"SECRET","name":"db"}`, 0, nil, PodsNewer},
+		{"in the same second, for another source", "", `{"type":"SECRET","name":"mail"}`, 0, nil, Changed},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w := workloadOf(t, "auto", whole, func(w *workload.Workload) {
-				w.TemplateVersion, w.Reloaded, w.Progress.Pods = test.version, test.reloaded, test.pods
-			})
-			if got := decisionOf(w, test.now, nil).Reason; got != test.want {
+			at := metav1.NewTime(written.Add(test.after))
+			deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", CreationTimestamp: metav1.NewTime(written.Add(-time.Hour)),
+				Annotations:   map[string]string{workload.AnnotationRollOn: "secret/db"},
+				ManagedFields: []metav1.ManagedFieldsEntry{{Manager: workload.ReloaderManager, Time: &at}},
+			}}
+			deployment.Spec.Replicas = new(int32(0))
+			if test.marker != "" {
+				deployment.Spec.Template.Annotations = map[string]string{"reloader.stakater.com/last-reloaded-from": test.marker}
+			}
+			w, ok := workload.Read(deployments, deployment, workload.Reading{Reloader: true})
+			if !ok {
+				t.Fatal("no workload")
+			}
+			w.TemplateVersion = test.version
+			if got := decisionOf(w, changeOf(test.change), nil).Reason; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
@@ -113,38 +105,6 @@ func TestARolloutThatReloaderHasRestartedIsNotRestartedAgain(t *testing.T) {
 				t.Fatal("no workload")
 			}
 			w.TemplateVersion = "50"
-			if got := decisionOf(w, changeOf(nil), nil).Reason; got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
-		})
-	}
-}
-
-// Reloader's marker names the source of its newest roll.
-func TestARollOfReloaderForAnotherSourceInTheSameSecondIsNotOneForTheChange(t *testing.T) {
-	kinds := workload.BuiltIn()
-	tests := []struct {
-		name, marker string
-		reloaded     time.Time
-		want         Reason
-	}{
-		{"for the source", `{"type":"SECRET","name":"db"}`, written, PodsNewer},
-		{"for another source", `{"type":"SECRET","name":"mail"}`, written, Changed},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			at := metav1.NewTime(test.reloaded)
-			deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", CreationTimestamp: metav1.NewTime(written.Add(-time.Hour)),
-				Annotations:   map[string]string{workload.AnnotationRollOn: "secret/db"},
-				ManagedFields: []metav1.ManagedFieldsEntry{{Manager: workload.ReloaderManager, Time: &at}},
-			}}
-			deployment.Spec.Replicas = new(int32(0))
-			deployment.Spec.Template.Annotations = map[string]string{"reloader.stakater.com/last-reloaded-from": test.marker}
-			w, ok := workload.Read(kinds[0], deployment, workload.Reading{Reloader: true})
-			if !ok {
-				t.Fatal("no workload")
-			}
 			if got := decisionOf(w, changeOf(nil), nil).Reason; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
@@ -18,13 +16,7 @@ func annotatedWith(t *testing.T, record string) *workload.Workload {
 	if record != "" {
 		annotations["keyturn.dev/rolled"] = record
 	}
-	deployments, _ := workload.BuiltIn().Named("deployment")
-	w, ok := workload.Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50", Annotations: annotations,
-	}}, workload.Reading{})
-	if !ok {
-		t.Fatal("it is no Deployment")
-	}
+	w := webWith(t, annotations, workload.Reading{})
 	w.Refs = []workload.Reference{optionalDB}
 	return w
 }

@@ -37,7 +37,7 @@ type Member struct {
 	Wave int
 	Pods int32
 	// Goes says that it is rolled for what it owes as soon as others let it: neither people nor a time that they chose hold it, and IsRefused is not
-	// set. That says that its patch is refused, and was told.
+	// set. IsRefused says that its patch is refused, and that this was reported.
 	Goes, IsRefused bool
 	// Tries says that its pods show whether they work with what they read, IsReady that they do now, and CanGoFirst that a roll would show it: it
 	// goes, and no patch has failed.

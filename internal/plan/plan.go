@@ -3,15 +3,9 @@
 package plan
 
 import (
-	"slices"
-	"time"
-
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
 )
-
-// clockMargin is how far apart two writes must be to know which came first: times are precise to a second, and each API server has its clock.
-const clockMargin = 10 * time.Second
 
 // RevertRetries is how many times a roll for a change is repeated after someone else has reverted it.
 const RevertRetries = 3
@@ -23,27 +17,14 @@ var unwanted = map[workload.WantReason]Reason{
 	workload.KeyNotRead: KeysNotConsumed,
 }
 
-// question is a change of a source and a workload that wants it.
-type question struct {
-	w    *workload.Workload
-	ref  *workload.Reference
-	keys []string
-	now  events.Change
-	// memory is what the leader remembers, and policy is that of the installation.
-	memory Memory
-	policy Policy
-	// seen is what the pods read of the source.
-	seen view
-	// last is the workload's record for the source: what it was last rolled for. recorded says that there is one.
-	last     workload.RolledFor
-	recorded bool
-}
-
 // answer completes a decision, and returns its reason as it is without what holds a roll.
 func (q *question) answer(decision *Decision) Reason {
-	why := q.reason()
-	decision.Keys, decision.Record, decision.Reason = q.seen.changed, q.record(), why
+	why := q.blaming(q.reason())
+	decision.Keys, decision.Uncounted, decision.Record, decision.Reason = q.seen.changed, q.seen.uncounted, q.record(), why
 	rolls := why.Action() == Roll
+	if rolls {
+		decision.Keys, decision.Writers = q.altered(), q.writers()
+	}
 	switch {
 	case rolls && q.w.Suspended:
 		decision.Reason = Suspended
@@ -55,15 +36,6 @@ func (q *question) answer(decision *Decision) Reason {
 	decision.Anew = q.isAnew()
 	decision.Contradicted = q.isContradicted()
 	return why
-}
-
-// record returns the entry to record once the pods have the content of the event.
-func (q *question) record() workload.RolledFor {
-	record := workload.RolledFor{Fingerprint: q.seen.fingerprint, Version: q.seen.changedAt, UID: q.now.UID, Scope: q.seen.scope}
-	if q.isDeletion() {
-		return workload.DeletedAfter(record)
-	}
-	return record
 }
 
 // date determines when the content that the pods read last changed, if its keys do not say so.
@@ -84,7 +56,11 @@ func (q *question) date() {
 	}
 	// The event does not say when the content changed, because the stream has no earlier event. The workload's record shows whether it did.
 	this := q.last.UID == q.now.UID && q.last.Version == q.now.ResourceVersion
-	if this || q.isNoted() || q.last.Differs(q.record()) {
+	hasChanged := this || !q.seen.isRebased && q.last.Differs(q.record())
+	if q.isNoted() {
+		hasChanged = !q.isNoteOver()
+	}
+	if hasChanged {
 		q.seen.changedAt = q.now.ResourceVersion
 	}
 }
@@ -122,8 +98,10 @@ func (q *question) lacksContent(cameBack bool) Reason {
 	switch {
 	case reverts > RevertRetries:
 		return Reverted
-	case q.lacksRequired():
+	case q.lacksRequired() && q.hadRequired():
 		return KeyMissing
+	case q.lacksRequired():
+		return KeyAwaited
 	case reverts == 0 && q.isBeforeOptIn():
 		return BeforeOptIn
 	case reverts > 0:
@@ -145,9 +123,9 @@ func (q *question) hasContent() Reason {
 	changedAt := q.seen.changedAt
 	if !q.recorded {
 		switch from := q.memory.From; {
-		case q.w.HasDropped(q.now.Source, changedAt):
+		case q.hasDropped(changedAt):
 			return AlreadyRolled
-		case from != nil && viewOf(*from, q.keys).fingerprint == q.seen.fingerprint:
+		case from != nil && viewOf(*from, q.want).fingerprint == q.seen.fingerprint:
 			return ChangedBack
 		}
 		return None
@@ -165,50 +143,4 @@ func (q *question) hasContent() Reason {
 		return SameContent
 	}
 	return None
-}
-
-// isOfEarlierObject reports whether the record is certainly about a later object of this name, as after a restore of the stream. The record must be
-// of this cluster for that, whose resourceVersions are compared: then the workload was created before it was recorded.
-func (q *question) isOfEarlierObject() bool {
-	isObject := q.now.Source.Kind != events.KindOpenBao && q.recorded && q.last.UID != q.now.UID
-	return isObject && events.Newer(q.last.Version, q.now.ResourceVersion) && events.Newer(q.w.Version, q.last.Version) &&
-		q.w.Patched.After(q.w.Created)
-}
-
-// isNoted reports whether the record has nothing about the source but that the workload is to be rolled for it.
-func (q *question) isNoted() bool { return q.recorded && q.last.IsOwed() }
-
-// startedWithout reports whether pods may have started before the source was created. If the source existed when the cluster was first watched,
-// pods may have done so if nobody else has written the workload since the source's creation: then at least its template is older. The actuator may
-// have recorded what the pods read of another source.
-func (q *question) startedWithout() bool {
-	if q.now.Since.IsZero() {
-		return true
-	}
-	written := q.w.Created
-	if q.w.Edited.After(written) {
-		written = q.w.Edited
-	}
-	return written.Before(q.now.Since)
-}
-
-// waited reports whether the pods could not start before the source appeared. Pods that served by then read an earlier source of this name.
-func (q *question) waited() bool {
-	served := q.now.Source.Kind != events.KindOpenBao && events.Newer(q.now.CreatedAt, q.w.ServingSince)
-	return needs(q.ref) && !served
-}
-
-// hasReadIt reports whether the source is back with unchanged content, and the pods, which need it, have read that before it was gone or after.
-func (q *question) hasReadIt() bool {
-	isBack := q.now.Verb == events.VerbObserved || q.now.Created
-	return needs(q.ref) && isBack && q.now.Previous != ""
-}
-
-// needs reports whether the pods cannot start without the source. If so, they have read what it was created with.
-func needs(ref *workload.Reference) bool { return ref != nil && !ref.Optional && !ref.ByPull }
-
-// lacksRequired reports whether the source lacks a key without which new pods could not start.
-func (q *question) lacksRequired() bool {
-	isMissing := func(name string) bool { return q.now.Keys[name].Fingerprint == "" }
-	return q.ref != nil && !q.now.Truncated && slices.ContainsFunc(q.ref.Required, isMissing)
 }

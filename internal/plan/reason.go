@@ -45,6 +45,7 @@ const (
 	FirstSeen
 	KeysNotConsumed
 	KeyMissing
+	KeyAwaited
 	AlreadyRolled
 	SameContent
 	ChangedBack
@@ -59,6 +60,8 @@ const (
 	Appeared
 	Deleted
 	Changed
+	RecordImpossible
+	RecordCorrected
 	Busy
 	KindNotServed
 	Limit
@@ -70,6 +73,7 @@ const (
 	WindowClosed
 	RolledRecently
 	RolledTooOften
+	Endless
 	Pausing
 	ReloaderFirst
 	FilesPending
@@ -100,7 +104,9 @@ type verdict struct {
 
 // verdicts defines the reasons: name, action, audience and sentence.
 var verdicts = map[Reason]verdict{
-	Unknown:         {"unknown", Skip, nobody, "nothing is known of the source"},
+	Unknown: {
+		"unknown", Skip, nobody, "the stream has no event of the source: it does not exist, or the watcher leaves it out or cannot publish it",
+	},
 	NotOptedIn:      {"not-opted-in", Skip, nobody, "the workload's annotations do not opt in to this source"},
 	Excluded:        {"not-opted-in", Skip, nobody, "the workload's annotations exclude this source"},
 	SourceIgnored:   {"source-ignored", Skip, history, "the source has an ignore annotation"},
@@ -109,8 +115,9 @@ var verdicts = map[Reason]verdict{
 	FirstSeen:       {"up-to-date", Skip, nobody, "the source has not changed since it was first seen"},
 	KeysNotConsumed: {"keys-not-consumed", Skip, history, "no key that the pods read has changed"},
 	KeyMissing:      {"key-missing", Skip, people, "a key that the pods cannot start without is missing; running pods are left alone"},
+	KeyAwaited:      {"key-awaited", Skip, history, "the source has never had a key that the pods cannot start without; they wait for it"},
 	AlreadyRolled:   {"up-to-date", Skip, nobody, "the workload was rolled for this change, or for a later one"},
-	SameContent:     {"up-to-date", Skip, history, "the workload was last rolled for the same content"},
+	SameContent:     {"up-to-date", Skip, history, "the workload has the same content already"},
 	ChangedBack:     {"up-to-date", Record, history, "the content reverted before the workload could be rolled"},
 	BeforeOptIn:     {"before-opt-in", Skip, nobody, "the workload did not want the source yet when it changed, and is rolled for its next change"},
 	Undone: {
@@ -122,14 +129,22 @@ var verdicts = map[Reason]verdict{
 	},
 	PodsNewer:    {"up-to-date", Record, history, "the pods were created after the change, by a later change of the workload itself"},
 	PodsStarting: {"busy", Hold, nobody, "a later change of the workload itself is replacing the pods, and is not complete"},
-	PodsWaited:   {"up-to-date", Record, history, "the pods could not start before the source existed"},
+	PodsWaited:   {"up-to-date", Record, history, "the pods could not start before the source existed and had the keys that they need"},
 	CreationIgnored: {
 		"creation-ignored", Record, history, "the source is new, and --roll-on-create=never leaves running pods as they are until its next change",
 	},
 	Appeared: {"appeared", Roll, people, "a source appeared that the pods can start without, or --roll-on-create is always"},
 	Deleted:  {"deleted", Roll, people, "the source was deleted, and the pods can start without it"},
 	Changed:  {"content-changed", Roll, people, "content that the pods read has changed"},
-	Busy:     {"busy", Hold, nobody, "the workload is being patched"},
+	RecordImpossible: {
+		"record-impossible", Roll, people, "the workload's record names a later change than its writer can have seen, so it does not count; " +
+			"find out who wrote it",
+	},
+	RecordCorrected: {
+		"record-impossible", Record, people, "the pods have the content, but the workload's record named a later change than its writer can " +
+			"have seen, and is corrected; find out who wrote it",
+	},
+	Busy: {"busy", Hold, nobody, "the workload is being patched"},
 	KindNotServed: {
 		"kind-not-served", Hold, history, "the API server does not serve its kind, so nobody knows whether it is there; it is dropped after a day",
 	},
@@ -144,6 +159,10 @@ var verdicts = map[Reason]verdict{
 	RolledTooOften: {
 		"rolled-too-often", Hold, people, "it was rolled as often as max-rolls-per-hour allows; find what changes its sources or undoes its " +
 			"rollouts each time, or set keyturn.dev/roll-now to roll it once more",
+	},
+	Endless: {
+		"rolled-too-often", Hold, people, "what it reads changes without end, so it is rolled ever more seldom, in the end once an hour; have its " +
+			"writers leave it alone, or one of two, leave keys out with keyturn.dev/ignore-keys on the source, or set keyturn.dev/min-interval",
 	},
 	Pausing: {"pause-period", Hold, history, "the changes are collected until the pause-period after the first of them is over"},
 	ReloaderFirst: {
@@ -221,6 +240,7 @@ var waitings = map[Reason]Waiting{
 	Limit:      ForSlot,
 	PeerFailed: ForPeers, CanaryFirst: ForPeers, LowerWave: ForPeers,
 	OnHold: ForPeople, SourceOnHold: ForPeople, WindowClosed: ForPeople, RolledRecently: ForPeople, RolledTooOften: ForPeople, Pausing: ForPeople,
+	Endless:      ForPeople,
 	FilesPending: ForAny, Aborted: ForAny,
 }
 

@@ -37,3 +37,19 @@ func TestReasonsOfOneNameAreToldToPeopleOrNot(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryReasonIsToldByANameAndASentenceOfItsOwn(t *testing.T) {
+	sentences := make(map[string]Reason)
+	for reason := Unknown; reason <= WorkloadGone; reason++ {
+		if reason.String() == "" || reason.Sentence() == "" {
+			t.Errorf("reason %d has no name or no sentence", reason)
+		}
+		if other, taken := sentences[reason.Sentence()]; taken {
+			t.Errorf("reasons %d and %d have the same sentence: %s", other, reason, reason.Sentence())
+		}
+		sentences[reason.Sentence()] = reason
+	}
+	if len(sentences) != len(verdicts) {
+		t.Errorf("verdicts: got %d, want one for each of %d reasons", len(verdicts), len(sentences))
+	}
+}

@@ -2,14 +2,17 @@ package plugin
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/discovery"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
@@ -26,6 +29,8 @@ type access struct {
 	config  *rest.Config
 	typed   kubernetes.Interface
 	dynamic dynamic.Interface
+	// metadata reads objects without what they hold, such as the values of a Secret.
+	metadata metadata.Interface
 	// namespace is the namespace of the kubeconfig's context.
 	namespace string
 }
@@ -60,39 +65,54 @@ func (a *access) open(version string, wrap transport.WrapperFunc) error {
 	if a.config, err = loader.ClientConfig(); err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	a.config.UserAgent = "kubectl-keyturn/" + version
+	a.config.UserAgent = "keyturn/" + version
 	a.config.Wrap(wrap)
 	// No limit in the client: API priority and fairness limits it in the server.
 	a.config.QPS = -1
-	if a.namespace, _, err = loader.Namespace(); err != nil {
-		return fmt.Errorf("reading the kubeconfig: %w", err)
+	a.namespace, _, err = loader.Namespace()
+	if err == nil {
+		a.typed, err = kubernetes.NewForConfig(a.config)
 	}
-	if a.typed, err = kubernetes.NewForConfig(a.config); err != nil {
-		return fmt.Errorf("reading the kubeconfig: %w", err)
+	if err == nil {
+		a.dynamic, err = dynamic.NewForConfig(a.config)
 	}
-	if a.dynamic, err = dynamic.NewForConfig(a.config); err != nil {
+	if err == nil {
+		a.metadata, err = metadata.NewForConfig(a.config)
+	}
+	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	return nil
 }
 
-func (a *access) mapper() (meta.RESTMapper, error) {
-	found, err := discovery.NewDiscoveryClientForConfig(a.config)
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	cached := memory.NewMemCacheClient(found)
-	return restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil), nil
+// mapper returns a new mapper of the names of kinds, which asks the API server for them once.
+func (a *access) mapper() meta.RESTMapper {
+	cached := memory.NewMemCacheClient(a.typed.Discovery())
+	return restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
 }
 
-// right is a permission that a request of the user needs.
-type right struct{ verb, resource, namespace string }
+// right is a permission that a request of somebody needs. The resource is as kubectl names it: secrets, deployments.apps, pods/portforward. The name
+// of the object may be empty, and so may the namespace, which means all.
+type right struct{ verb, resource, name, namespace string }
 
 func (r right) String() string {
-	if r.namespace == "" {
-		return r.verb + " " + r.resource + " in all namespaces"
+	text := r.verb + " " + r.resource
+	if r.name != "" {
+		text += "/" + r.name
 	}
-	return r.verb + " " + r.resource + " in namespace " + r.namespace
+	if r.namespace == "" {
+		return text + " in all namespaces"
+	}
+	return text + in(r.namespace)
+}
+
+// attributes returns what a review of access asks for.
+func (r right) attributes() *authorizationv1.ResourceAttributes {
+	resource, subresource, _ := strings.Cut(r.resource, "/")
+	of := schema.ParseGroupResource(resource)
+	return &authorizationv1.ResourceAttributes{
+		Verb: r.verb, Group: of.Group, Resource: of.Resource, Subresource: subresource, Name: r.name, Namespace: r.namespace,
+	}
 }
 
 // explain returns the error of a request. If the API server refused it, the error says which permission is missing, and whom to ask for what.
@@ -104,5 +124,12 @@ func (r right) explain(err error) error {
 }
 
 func (r right) missing() error {
-	return fmt.Errorf("no permission to %s: ask an administrator of the cluster to bind the Role of docs/kubectl-keyturn.md#rights to you", r)
+	return fmt.Errorf("no permission to %s: ask an administrator of the cluster to bind the Role of docs/reference/keyturn.md#rights to you", r)
+}
+
+func in(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return " in namespace " + namespace
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inspect"
 )
 
 const fieldManager = "kubectl-keyturn"
@@ -28,9 +29,9 @@ type annotator struct {
 	mapper    meta.RESTMapper
 	namespace string
 	dryRun    bool
-	// explains explains a workload, using the command explain.
-	explains func(ctx context.Context, o *object) (explained, error)
-	// prepared says that the command explain has been prepared, and unprepared why that failed, if it did.
+	// explains explains a workload, as the command explain does.
+	explains func(ctx context.Context, o *object) (*inspect.Report, error)
+	// prepared says that the settings of the installation have been looked for, and unprepared why that failed, if it did.
 	prepared   bool
 	unprepared error
 	// unreached says that NATS could not be reached. It is not tried again for further objects.
@@ -44,17 +45,13 @@ func (p *Plugin) annotateCommand(use, short, example string, run func(ctx contex
 	cmd := &cobra.Command{
 		Use: use, Short: short, Example: example,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := p.access.open(p.version, nil)
-			if err != nil {
+			if err := p.access.open(p.version, nil); err != nil {
 				return err
 			}
 			if a.namespace == "" {
 				a.namespace = p.access.namespace
 			}
-			if a.mapper, err = p.access.mapper(); err != nil {
-				return err
-			}
-			a.client, a.cmd = p.access.dynamic, cmd
+			a.client, a.mapper, a.cmd = p.access.dynamic, p.access.mapper(), cmd
 			return run(cmd.Context(), a, args)
 		},
 	}
@@ -155,7 +152,8 @@ func (o *object) hold(ctx context.Context) (string, error) {
 	case apierrors.IsNotFound(err):
 		return "", o.missing()
 	case apierrors.IsForbidden(err):
-		return "", fmt.Errorf("no permission to %s, which shows whether %s is on hold already", right{"get", o.right.resource, o.right.namespace}, o)
+		reads := right{"get", o.right.resource, "", o.right.namespace}
+		return "", fmt.Errorf("no permission to %s, which shows whether %s is on hold already", reads, o)
 	case err != nil:
 		return "", fmt.Errorf("reading %s%s: %w", o, in(o.right.namespace), err)
 	}
@@ -163,10 +161,3 @@ func (o *object) hold(ctx context.Context) (string, error) {
 }
 
 func (o *object) missing() error { return fmt.Errorf("there is no %s%s", o, in(o.right.namespace)) }
-
-func in(namespace string) string {
-	if namespace == "" {
-		return ""
-	}
-	return " in namespace " + namespace
-}

@@ -3,7 +3,6 @@ package plugin
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // existing is an object of a kind, with an annotation of someone else.
@@ -70,12 +70,8 @@ func TestObjectsOfEachKindAreAnnotated(t *testing.T) {
 				return
 			}
 			after, err := o.client.Get(t.Context(), o.name, metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, after.GetAnnotations()); diff != "" {
-				t.Errorf("annotations (-want +got):\n%s", diff)
-			}
+			testkit.Must(t, err)
+			testkit.WantEqual(t, "annotations", tt.want, after.GetAnnotations())
 		})
 	}
 }

@@ -1,19 +1,16 @@
 package plugin
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inspect"
 )
 
 type change struct {
@@ -30,7 +27,7 @@ type change struct {
 
 // change annotates an object, and prints what was pending before, and what prevents the workload from rolling afterwards.
 func (a *annotator) change(ctx context.Context, o *object, c change) error {
-	var before *explained
+	var before *inspect.Report
 	if !c.holds {
 		before = a.explanation(ctx, o) // After the change, the actuator may already have rolled it.
 	}
@@ -74,17 +71,9 @@ func (a *annotator) change(ctx context.Context, o *object, c change) error {
 
 func (a *annotator) printLine(line string) { fmt.Fprintln(a.cmd.OutOrStdout(), events.Printable(line)) }
 
-type explained struct {
-	Pending []string `json:"pending"`
-	States  []struct {
-		Reason string `json:"reason"`
-		Text   string `json:"text"`
-	} `json:"states"`
-}
-
 // explanation returns the explanation of a workload. It returns nil if the object is not a workload, or if the explanation fails,
 // which needs more permissions than annotating.
-func (a *annotator) explanation(ctx context.Context, o *object) *explained {
+func (a *annotator) explanation(ctx context.Context, o *object) *inspect.Report {
 	if a.unreached || slices.Contains(holdable, o.kind) {
 		return nil // What else can be on hold may concern hundreds of workloads.
 	}
@@ -95,35 +84,24 @@ func (a *annotator) explanation(ctx context.Context, o *object) *explained {
 		a.unreached = !errors.As(err, &answer) // A response of the API server is about this object only.
 		return nil
 	}
-	return &found
+	return found
 }
 
-func (a *annotator) explain(ctx context.Context, o *object) (explained, error) {
-	var e explained
-	cmd, err := a.explainCommand(ctx)
-	if err != nil {
-		return e, err
+func (a *annotator) explain(ctx context.Context, o *object) (*inspect.Report, error) {
+	if err := a.prepare(ctx); err != nil {
+		return nil, err
 	}
-	var out bytes.Buffer
-	cmd.SetOut(&out)
-	if err := cmd.RunE(cmd, []string{o.String()}); err != nil {
-		return e, err
-	}
-	return e, json.Unmarshal(out.Bytes(), &e)
+	return a.plugin.explain(ctx, o.String(), a.namespace)
 }
 
-// explainCommand returns the command explain, with the settings of the installation.
-func (a *annotator) explainCommand(ctx context.Context) (*cobra.Command, error) {
-	cmd, _, err := a.cmd.Root().Find([]string{"explain"})
-	if err != nil || a.prepared {
-		return cmd, errors.Join(err, a.unprepared)
+// prepare reads the settings of the installation, once.
+func (a *annotator) prepare(ctx context.Context) error {
+	if a.prepared {
+		return a.unprepared
 	}
 	a.prepared = true
-	cmd.InheritedFlags() // adds those of the plugin
-	cmd.SetContext(ctx)
-	a.unprepared = errors.Join(cmd.Flags().Set("namespace", a.namespace), cmd.Flags().Set("output", "json"), commands.Environment(cmd.Flags()))
-	if a.unprepared == nil {
-		a.unprepared = a.plugin.prepare(cmd, nil) //nolint:contextcheck // it uses the context of the command
+	if a.unprepared = a.plugin.access.open(a.plugin.version, nil); a.unprepared == nil {
+		a.unprepared = a.plugin.settle(ctx, a.cmd.ErrOrStderr())
 	}
-	return cmd, a.unprepared
+	return a.unprepared
 }

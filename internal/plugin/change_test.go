@@ -7,13 +7,14 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/inspect"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // annotatingShop is a command for the namespace shop, which has a Deployment. Its explanations are given in order.
@@ -31,14 +32,14 @@ func annotatingShop(t *testing.T, out, errOut *bytes.Buffer, explanations ...str
 	cmd.SetOut(out)
 	cmd.SetErr(errOut)
 	a := &annotator{client: client, mapper: mapper, namespace: "shop", plugin: p, cmd: cmd}
-	a.explains = func(context.Context, *object) (explained, error) {
-		var e explained
+	a.explains = func(context.Context, *object) (*inspect.Report, error) {
 		if len(explanations) == 0 {
-			return e, errors.New("no NATS")
+			return nil, errors.New("no NATS")
 		}
 		text := explanations[0]
 		explanations = explanations[1:]
-		return e, json.Unmarshal([]byte(text), &e)
+		report := &inspect.Report{}
+		return report, json.Unmarshal([]byte(text), report)
 	}
 	return a
 }
@@ -83,15 +84,9 @@ func TestAChangeSaysWhatWasPendingAndWhatKeepsTheWorkloadFromRolling(t *testing.
 			a := annotatingShop(t, &out, &errOut, tt.explanations...)
 			a.dryRun, tt.change.annotation = tt.dryRun, events.AnnotationHold
 			err := a.each([]string{tt.object}, func(o *object) error { return a.change(t.Context(), o, tt.change) })
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
-				t.Errorf("output (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.err, errOut.String()); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
+			testkit.Must(t, err)
+			testkit.WantEqual(t, "output", tt.want, out.String())
+			testkit.WantEqual(t, "errors", tt.err, errOut.String())
 		})
 	}
 }
@@ -101,22 +96,18 @@ func TestAHoldIsNotDelayedByNATSThatDoesNotAnswer(t *testing.T) {
 	var out, errOut bytes.Buffer
 	a := annotatingShop(t, &out, &errOut)
 	asked := 0
-	a.explains = func(ctx context.Context, o *object) (explained, error) {
+	a.explains = func(ctx context.Context, o *object) (*inspect.Report, error) {
 		asked++
 		if got, err := o.hold(ctx); err != nil || got != text {
 			t.Errorf("when it is explained, it is on hold for %q (%v)", got, err)
 		}
-		return explained{}, errors.New("no NATS")
+		return nil, errors.New("no NATS")
 	}
 	c := change{annotation: events.AnnotationHold, value: &text, reason: onHold, holds: true, done: "held"}
 	err := a.each([]string{"deployment/web", "deployment/web"}, func(o *object) error { return a.change(t.Context(), o, c) })
 	if err != nil || asked != 1 {
 		t.Errorf("NATS is tried %d times, want once for all (%v)", asked, err)
 	}
-	if diff := cmp.Diff("deployment/web: held\ndeployment/web: held\n", out.String()); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff("What is pending is not known: no NATS\n", errOut.String()); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "output", "deployment/web: held\ndeployment/web: held\n", out.String())
+	testkit.WantEqual(t, "errors", "What is pending is not known: no NATS\n", errOut.String())
 }

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,9 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/metadata"
 
-	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -21,13 +20,13 @@ type finder func(ctx context.Context, cmd *cobra.Command, typed string) ([]cobra
 
 // complete adds completions of names to the commands. None of them completes files.
 func (p *Plugin) complete(root *cobra.Command) {
-	p.completeFlag(root, "installation", p.namespaces)
-	p.completeFlag(root, "cluster", p.clusters)
 	for _, cmd := range root.Commands() {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
-		for _, flagged := range append(cmd.Commands(), cmd) {
-			p.completeFlag(flagged, "namespace", p.namespaces)
-			p.completeFlag(flagged, "clusters", p.clusters)
+		for _, name := range []string{"installation", "namespace"} {
+			p.completeFlag(cmd, name, p.namespaces)
+		}
+		for _, name := range []string{"cluster", "clusters"} {
+			p.completeFlag(cmd, name, p.clusters)
 		}
 	}
 	kinds := workload.BuiltIn().Names()
@@ -52,13 +51,11 @@ func (p *Plugin) completing(find finder) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), p.completionTime)
 		defer cancel()
-		err := commands.Environment(cmd.Flags())
-		if err == nil {
-			// All requests end with ctx, including those of discovery, which takes no context.
-			err = p.access.open(p.version, func(next http.RoundTripper) http.RoundTripper {
-				return roundTripper(func(r *http.Request) (*http.Response, error) { return next.RoundTrip(r.WithContext(ctx)) })
-			})
-		}
+		p.terminal.answers, p.terminal.errOut = nil, io.Discard // Who presses a key wants no question.
+		// All requests end with ctx, including those of discovery, which takes no context.
+		err := p.access.open(p.version, func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) { return next.RoundTrip(r.WithContext(ctx)) })
+		})
 		var found []cobra.Completion
 		if err == nil {
 			found, err = find(ctx, cmd, typed)
@@ -67,7 +64,8 @@ func (p *Plugin) completing(find finder) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		found = slices.DeleteFunc(found, func(name cobra.Completion) bool {
-			return !strings.HasPrefix(name, typed) || slices.Contains(args, name)
+			// A shell would show, and run with, what is no name.
+			return !strings.HasPrefix(name, typed) || slices.Contains(args, name) || !isName(name)
 		})
 		directive := cobra.ShellCompDirectiveNoFileComp
 		if slices.ContainsFunc(found, func(one cobra.Completion) bool { return strings.HasSuffix(one, "/") }) {
@@ -75,6 +73,14 @@ func (p *Plugin) completing(find finder) cobra.CompletionFunc {
 		}
 		return found, directive
 	}
+}
+
+// isName reports whether a completion has only what names of Kubernetes and of clusters may have. An API server that is not one's own may have any.
+func isName(completion cobra.Completion) bool {
+	return !strings.ContainsFunc(completion, func(r rune) bool {
+		isPlain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !isPlain && !strings.ContainsRune("-./,", r)
+	})
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -96,11 +102,7 @@ func (p *Plugin) objects(kinds []string) finder {
 			}
 			return found, nil
 		}
-		mapper, err := p.access.mapper()
-		if err != nil {
-			return nil, err
-		}
-		mapping, err := mappingOf(mapper, kind)
+		mapping, err := mappingOf(p.access.mapper(), kind)
 		if err != nil {
 			return nil, err
 		}
@@ -121,11 +123,7 @@ func (p *Plugin) namespaces(ctx context.Context, _ *cobra.Command, _ string) ([]
 
 // names returns the names of objects, each after a prefix. It reads only metadata, and so no value of a Secret.
 func (p *Plugin) names(ctx context.Context, resource schema.GroupVersionResource, namespace, prefix string) ([]cobra.Completion, error) {
-	client, err := metadata.NewForConfig(p.access.config)
-	if err != nil {
-		return nil, err
-	}
-	list, err := client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	list, err := p.access.metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -137,22 +135,16 @@ func (p *Plugin) names(ctx context.Context, resource schema.GroupVersionResource
 }
 
 // clusters finds the clusters in the stream that the command reads. Those that are typed before a comma are kept.
-func (p *Plugin) clusters(ctx context.Context, cmd *cobra.Command, typed string) ([]cobra.Completion, error) {
-	if err := p.configure(ctx, cmd.Flags()); err != nil {
-		return nil, err
+func (p *Plugin) clusters(ctx context.Context, _ *cobra.Command, typed string) ([]cobra.Completion, error) {
+	if !p.isGiven() {
+		if err := p.find(ctx); err != nil {
+			return nil, err
+		}
 	}
-	streams, err := p.streams(ctx)
+	reader, err := p.openReader(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if stream := cmd.Flag("stream"); stream != nil {
-		streams.Stream = stream.Value.String()
-	}
-	reader, disconnect, err := streams.OpenReader(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer disconnect()
 	members, err := reader.Members(ctx)
 	if err != nil {
 		return nil, err

@@ -4,18 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // shopServer is an API server with a namespace shop, whose workload web and Secret db are requested only by their metadata. Requests for the
-// namespace bank are refused.
+// namespace bank are refused. Two of the names are none.
 func shopServer(t *testing.T) *httptest.Server {
 	type m = map[string]any
 	resource := func(name, kind, short string, namespaced bool) m {
@@ -37,7 +36,7 @@ func shopServer(t *testing.T) *httptest.Server {
 			resource("secrets", "Secret", "", true), resource("namespaces", "Namespace", "ns", false),
 		}},
 		"/apis/apps/v1": {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "apps/v1", "resources": []m{resource("deployments", "Deployment", "deploy", true)}},
-		"/apis/apps/v1/namespaces/shop/deployments": named("web", "worker", "api"),
+		"/apis/apps/v1/namespaces/shop/deployments": named("web", "worker", "api", "worker\x1b[2J", "web;reboot"),
 		"/api/v1/namespaces/shop/secrets":           named("db"),
 		"/api/v1/namespaces":                        named("bank", "shop"),
 	}
@@ -59,13 +58,15 @@ func shopServer(t *testing.T) *httptest.Server {
 func completed(ctx context.Context, t *testing.T, server string, words ...string) string {
 	t.Helper()
 	t.Setenv("KUBECONFIG", "/nowhere")
-	t.Setenv("KEYTURN_SERVER", server)
-	var out, errOut bytes.Buffer
+	var out bytes.Buffer
 	p := New("dev")
+	defer p.Close()
 	p.completionTime = testkit.Patience
-	if err := p.Run(ctx, append([]string{"__completeNoDesc"}, words...), &out, &errOut); err != nil {
-		t.Fatal(err)
-	}
+	cmd := p.Command()
+	cmd.SetArgs(append([]string{"__completeNoDesc", words[0], "--server", server}, words[1:]...))
+	cmd.SetOut(&out)
+	cmd.SetErr(io.Discard)
+	testkit.Must(t, cmd.ExecuteContext(ctx))
 	return strings.Join(strings.Fields(out.String()), " ")
 }
 
@@ -89,9 +90,7 @@ func TestArgumentsAreCompletedByNamesInTheCluster(t *testing.T) {
 		{"no clusters without an installation", []string{"history", "--clusters", ""}, ":4"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, completed(t.Context(), t, server.URL, tt.words...)); diff != "" {
-				t.Errorf("completions (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "completions", tt.want, completed(t.Context(), t, server.URL, tt.words...))
 		})
 	}
 }

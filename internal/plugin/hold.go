@@ -112,7 +112,7 @@ func (a *annotator) held(ctx context.Context) ([]string, error) {
 	if err != nil {
 		fmt.Fprintf(a.cmd.ErrOrStderr(), "Custom resources are left out, the settings of the actuator are not known: %v\n", err)
 	}
-	clients := workload.Clients{Typed: a.plugin.access.typed, Dynamic: a.plugin.access.dynamic}
+	clients := a.plugin.clients()
 	var held []string
 	var missing []error
 	for _, kind := range kinds {
@@ -131,7 +131,7 @@ func (a *annotator) held(ctx context.Context) ([]string, error) {
 		case apierrors.IsNotFound(err):
 			missing = append(missing, fmt.Errorf("%s, which the API server does not have", kind.Resource))
 		case apierrors.IsForbidden(err):
-			missing = append(missing, fmt.Errorf("%s, no permission to %s", kind.Resource, right{"list", kind.Resource, a.namespace}))
+			missing = append(missing, fmt.Errorf("%s, no permission to %s", kind.Resource, right{"list", kind.Resource, "", a.namespace}))
 		default:
 			missing = append(missing, fmt.Errorf("%s: %w", kind.Resource, err))
 		}
@@ -151,7 +151,7 @@ func (a *annotator) held(ctx context.Context) ([]string, error) {
 // kinds returns the kinds of workloads that the actuator rolls. If its settings are not known, it returns the kinds that
 // Keyturn knows, and an error that says why.
 func (a *annotator) kinds(ctx context.Context) (workload.Kinds, error) {
-	_, err := a.explainCommand(ctx)
+	err := a.prepare(ctx)
 	if err == nil {
 		err = a.plugin.unsettled
 	}

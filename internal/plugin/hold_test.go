@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +16,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestAllWorkloadsOfTheNamespaceThatAreOnHoldAreFound(t *testing.T) {
@@ -48,17 +48,14 @@ func TestAllWorkloadsOfTheNamespaceThatAreOnHoldAreFound(t *testing.T) {
 	})
 	p.access.typed, p.access.dynamic = typed, dynamic
 	cmd, _, err := root.Find([]string{"release"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var out, errOut bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&errOut)
 	a := &annotator{namespace: "shop", plugin: p, cmd: cmd}
 	held, err := a.held(t.Context())
-	if diff := cmp.Diff([]string{"deployments/held"}, held); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	testkit.Must(t, err)
+	testkit.WantEqual(t, "workloads on hold", []string{"deployments/held"}, held)
 	for _, want := range []string{"Custom resources are left out", "Left out: rollouts.argoproj.io, no permission to list rollouts.argoproj.io in namespace shop"} {
 		if !strings.Contains(errOut.String(), want) {
 			t.Errorf("it does not say %q: %s", want, &errOut)
@@ -79,13 +76,9 @@ func TestAHoldOfOthersIsReplacedOnlyIfAsked(t *testing.T) {
 		var out, errOut bytes.Buffer
 		a := annotatingShop(t, &out, &errOut)
 		web, err := a.object("deployment/web")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		others := "load test, until Ada ends it"
-		if err := a.annotate(t.Context(), web, events.AnnotationHold, &others); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, a.annotate(t.Context(), web, events.AnnotationHold, &others))
 		err = a.hold(t.Context(), web, args[0], len(args) > 1)
 		after, _ := web.hold(t.Context())
 		return out.String() + after, err
@@ -123,9 +116,7 @@ func TestWhatMeansNothingIsRefused(t *testing.T) {
 			a := annotatingShop(t, &out, &errOut)
 			a.prepared = tt.settings
 			o, err := a.object(tt.object)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			wantErrorWith(t, a.checkHold(t.Context(), o), tt.hold)
 			wantErrorWith(t, a.checkRolled(t.Context(), o, "nothing rolls this kind"), tt.roll)
 		})

@@ -1,12 +1,13 @@
 package plugin
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +18,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/bus"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 var labels = map[string]string{"app.kubernetes.io/name": "keyturn-actuator"}
@@ -29,7 +31,7 @@ func actuatorIn(namespace string) *appsv1.StatefulSet {
 			Containers: []corev1.Container{{Name: "mesh"}, {
 				Name: "actuator", Command: []string{"actuator"},
 				Args: []string{
-					"--nats-embedded", "--nats-listen=0.0.0.0:4222", "--nats-creds=/var/run/secrets/keyturn/nats/actuator.nk", "--settle", "2s",
+					"--nats-store-dir=/data", "--nats-creds=/var/run/secrets/keyturn/nats/actuator.nk", "--settle", "2s",
 					"--window=$(KEYTURN_CLUSTER)-window",
 				},
 				EnvFrom: []corev1.EnvFromSource{
@@ -43,6 +45,7 @@ func actuatorIn(namespace string) *appsv1.StatefulSet {
 						LocalObjectReference: corev1.LocalObjectReference{Name: "keyturn"}, Key: "none", Optional: new(true),
 					}}},
 				},
+				Ports: []corev1.ContainerPort{{Name: "nats", ContainerPort: 4222}},
 				VolumeMounts: []corev1.VolumeMount{
 					{Name: "reader", MountPath: "/var/run/secrets/keyturn/reader"},
 					{Name: "access", MountPath: "/etc/keyturn-store-access"},
@@ -63,7 +66,7 @@ func configMap(name string, data map[string]string) *corev1.ConfigMap {
 }
 
 func TestTheInstallationIsFound(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name      string
 		in        []string
 		asked     string
@@ -79,8 +82,7 @@ func TestTheInstallationIsFound(t *testing.T) {
 			name: "where all namespaces may not be read", in: []string{"tools"}, forbidden: "*",
 			err: "no permission to list statefulsets.apps in all namespaces: ask an administrator of the cluster",
 		},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var objects []runtime.Object
 			for _, namespace := range tt.in {
@@ -106,54 +108,41 @@ func TestTheSettingsAreThoseOfTheProgram(t *testing.T) {
 		"KEYTURN_CLUSTER": "prod", "KEYTURN_ROLL_ALL": "false", "KEYTURN_SETTLE": "1s", "KEYTURN_NATS_URL": "nats://keyturn-nats.keyturn-system.svc:4222",
 	}))
 	found, err := find(t.Context(), client, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	got := map[string]string{}
 	for _, name := range []string{"KEYTURN_CLUSTER", "KEYTURN_ROLL_ALL", "KEYTURN_SETTLE", "KEYTURN_WINDOW", "KEYTURN_NATS_CREDS", "KEYTURN_NATS_URL", "KEYTURN_CANARY"} {
 		if value, set := found.setting(name); set {
 			got[name] = value
 		}
 	}
-	want := map[string]string{"KEYTURN_CLUSTER": "prod", "KEYTURN_ROLL_ALL": "true", "KEYTURN_SETTLE": "2s", "KEYTURN_WINDOW": "prod-window"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("settings (-want +got):\n%s", diff)
+	want := map[string]string{"KEYTURN_CLUSTER": "prod", "KEYTURN_ROLL_ALL": "true", "KEYTURN_WINDOW": "prod-window"}
+	testkit.WantEqual(t, "settings", want, got)
+	if got := found.settings["KEYTURN_SETTLE"]; got != "2s" {
+		t.Errorf("an argument counts as %q, want it before the variable", got)
 	}
 	if port, err := found.natsPort(); port != 4222 || err != nil || !found.embedsNATS() {
 		t.Errorf("its NATS is embedded: %t, with port %d (%v)", found.embedsNATS(), port, err)
 	}
-	if diff := cmp.Diff([]string{"keyturn-actuator-env"}, found.unknown()); diff != "" {
-		t.Errorf("Secrets with settings (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "Secrets with settings", []string{"keyturn-actuator-env"}, found.unknown())
 	// The program has another NATS user than commands in its pod.
 	if volume, key := found.mounted(found.environment["KEYTURN_NATS_CREDS"]); volume == nil || volume.Secret.SecretName != "keyturn-nats-reader" || key != "reader.nk" {
 		t.Errorf("the credentials are %q of %+v", key, volume)
 	}
 }
 
-func TestFilesOfTheActuatorAreFetched(t *testing.T) {
-	client := fake.NewClientset(actuatorIn("keyturn-system"), configMap("keyturn-store-access", map[string]string{"grants.yaml": "grants: []\n", "other": "x"}))
-	found, err := find(t.Context(), client, "")
-	if err != nil {
-		t.Fatal(err)
+func TestTheNATSBesideTheActuatorIsFound(t *testing.T) {
+	actuator := actuatorIn("keyturn-system")
+	pod := &actuator.Spec.Template.Spec
+	pod.Containers[1].Args, pod.Containers[1].Ports = []string{"--nats-replicas=1"}, nil
+	pod.InitContainers = []corev1.Container{{Name: "nats", Ports: []corev1.ContainerPort{{Name: "nats", ContainerPort: 4333}}}}
+	found, err := find(t.Context(), fake.NewClientset(actuator), "")
+	testkit.Must(t, err)
+	if port, err := found.natsPort(); port != 4333 || err != nil || !found.embedsNATS() {
+		t.Errorf("there is one: %t, with port %d (%v)", found.embedsNATS(), port, err)
 	}
-	dir := t.TempDir()
-	for _, tt := range []struct{ name, path, want, err string }{
-		{name: "a file", path: "/etc/keyturn-store-access/grants.yaml", want: "access/grants.yaml"},
-		{name: "a folder", path: "/etc/keyturn-store-access", want: "access"},
-		{name: "a file of a Secret", path: "/var/run/secrets/keyturn/reader/reader.nk", err: "comes from no ConfigMap"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := found.fetchFile(t.Context(), tt.path, dir)
-			wantErrorWith(t, err, tt.err)
-			if err == nil && got != filepath.Join(dir, tt.want) {
-				t.Errorf("it is %s, want %s", got, filepath.Join(dir, tt.want))
-			}
-		})
-	}
-	content, err := os.ReadFile(filepath.Join(dir, "access", "grants.yaml"))
-	if err != nil || !strings.Contains(string(content), "grants") {
-		t.Errorf("the file has %q (%v)", content, err)
+	pod.InitContainers = nil
+	if found, err = find(t.Context(), fake.NewClientset(actuator), ""); err != nil || found.embedsNATS() {
+		t.Errorf("without the container there is one (%v)", err)
 	}
 }
 
@@ -192,9 +181,7 @@ func TestAPodIsChosenThatGoesOnToAnswer(t *testing.T) {
 
 func TestCredentialsThatAreGivenAreTaken(t *testing.T) {
 	found, err := find(t.Context(), fake.NewClientset(actuatorIn("keyturn-system")), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	// The Secrets do not exist.
 	if _, err := found.credentials(t.Context(), bus.ConnectOptions{CredsFile: "mine.nk"}); err == nil {
 		t.Error("the CA is not looked for")
@@ -204,5 +191,97 @@ func TestCredentialsThatAreGivenAreTaken(t *testing.T) {
 	}
 	if options, err := found.credentials(t.Context(), bus.ConnectOptions{CredsFile: "mine.nk", CAFile: "mine.pem"}); err != nil || len(options) > 0 {
 		t.Errorf("got %d options beside those that were given (%v)", len(options), err)
+	}
+}
+
+func TestACommandSaysThatTheCertificateOfNATSIsNotVerified(t *testing.T) {
+	dir := t.TempDir()
+	testkit.NewNATSUser(t, dir, "reader")
+	testkit.NewCA(t).Issue(t, dir, time.Now().Add(time.Hour))
+	secret := func(name, file string) *corev1.Secret {
+		content, err := os.ReadFile(filepath.Join(dir, file))
+		testkit.Must(t, err)
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "keyturn-system", Name: name}, Data: map[string][]byte{file: content}}
+	}
+	for _, tt := range []struct {
+		name      string
+		forbidden bool
+		given     string
+		want      int // lines
+	}{
+		{name: "where its CA may not be read", forbidden: true, want: 1},
+		{name: "unless a CA is given", forbidden: true, given: "mine.pem"},
+		{name: "unless its CA may be read"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			actuator := actuatorIn("keyturn-system")
+			pods := &actuator.Spec.Template.Spec
+			container := &pods.Containers[1]
+			container.Env = append(container.Env, corev1.EnvVar{Name: "KEYTURN_NATS_CA", Value: "/var/run/secrets/keyturn/tls/ca.crt"})
+			container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "tls", MountPath: "/var/run/secrets/keyturn/tls"})
+			pods.Volumes = append(pods.Volumes, corev1.Volume{Name: "tls", VolumeSource: corev1.VolumeSource{
+				Secret: &corev1.SecretVolumeSource{SecretName: "keyturn-nats-tls"},
+			}})
+			client := fake.NewClientset(actuator, secret("keyturn-nats-reader", "reader.nk"), secret("keyturn-nats-tls", "ca.crt"))
+			client.PrependReactor("get", "secrets", func(action k8stesting.Action) (bool, runtime.Object, error) {
+				refused := tt.forbidden && action.(k8stesting.GetAction).GetName() == "keyturn-nats-tls"
+				return refused, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "keyturn-nats-tls", nil)
+			})
+			var said bytes.Buffer
+			p := New("test")
+			p.access.typed, p.nats.CAFile, p.terminal.errOut = client, tt.given, &said
+			testkit.Must(t, p.find(t.Context()))
+			for range 2 { // A command may connect more than once.
+				if _, err := p.authenticate(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := strings.Count(said.String(), "The certificate of NATS is not verified"); got != tt.want {
+				t.Errorf("it says so %d times, want %d: %s", got, tt.want, &said)
+			}
+		})
+	}
+}
+
+// singleIn is the program that is all of an installation.
+func singleIn(namespace string, args ...string) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keyturn", Labels: map[string]string{"app.kubernetes.io/name": "keyturn"}},
+		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "keyturn", Command: []string{"keyturn", "run"}, Args: append([]string{"--cluster=prod", "--roll-all"}, args...),
+		}}}}},
+	}
+}
+
+func TestAnInstallationOfOnePodIsFound(t *testing.T) {
+	dir := t.TempDir()
+	testkit.NewNATSUser(t, dir, "reader")
+	seed, err := os.ReadFile(filepath.Join(dir, "reader.nk"))
+	testkit.Must(t, err)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "keyturn-system", Name: "keyturn-nats-reader"}, Data: map[string][]byte{"reader.nk": seed},
+	}
+	for _, tt := range []struct {
+		name    string
+		objects []runtime.Object
+		single  bool
+		port    int
+		err     string // of its credentials
+	}{
+		{"beside its key", []runtime.Object{singleIn("keyturn-system"), secret}, true, 4222, ""},
+		{"with another port", []runtime.Object{singleIn("keyturn-system", "--nats-listen", "127.0.0.1:4333"), secret}, true, 4333, ""},
+		{"that may make no Secret", []runtime.Object{singleIn("keyturn-system")}, true, 4222, "give its file reader.nk with --nats-creds"},
+		{"that two pods replace", []runtime.Object{singleIn("keyturn-system"), actuatorIn("keyturn-system"), secret}, false, 4222, "KEYTURN_NATS_CA"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			found, err := find(t.Context(), fake.NewClientset(tt.objects...), "")
+			testkit.Must(t, err)
+			port, err := found.natsPort()
+			if found.single != tt.single || !found.embedsNATS() || port != tt.port || err != nil || found.settings["KEYTURN_ROLL_ALL"] != "true" {
+				t.Errorf("one pod: %t, embeds NATS: %t, with port %d (%v), settings %v", found.single, found.embedsNATS(), port, err, found.settings)
+			}
+			_, err = found.credentials(t.Context(), bus.ConnectOptions{})
+			wantErrorWith(t, err, tt.err)
+		})
 	}
 }

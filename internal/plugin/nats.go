@@ -1,70 +1,146 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/bus"
-	"github.com/keyturn/keyturn/internal/inspect"
+	"github.com/keyturn/keyturn/internal/events"
 )
+
+// readerSecret is the Secret that a single program makes for people.
+const readerSecret = "keyturn-nats-reader"
 
 // natsName is a name that every certificate of an embedded NATS has, whatever the namespace.
 const natsName = "localhost"
 
-// streams returns how to reach the streams: at the address that was given, or through a tunnel to a pod of the actuator.
-func (p *Plugin) streams(ctx context.Context) (inspect.Streams, error) {
-	ctx, cancel := context.WithTimeout(ctx, tunnelTimeout)
-	defer cancel()
-	streams := inspect.Streams{Connect: p.nats, Cluster: p.cluster}
-	if p.nats.URL != "" {
-		return streams, nil
+// openReader connects to the streams to read, until the next command or Close.
+func (p *Plugin) openReader(ctx context.Context) (*bus.Reader, error) {
+	if p.stream == "" {
+		b, err := p.openBus(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &b.Reader, nil
 	}
+	if err := p.connect(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
+	defer cancel()
+	return bus.OpenFleet(ctx, p.connection, p.stream)
+}
+
+// openBus connects to the streams of the cluster, until the next command or Close.
+func (p *Plugin) openBus(ctx context.Context) (*bus.Bus, error) {
+	if err := p.connect(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
+	defer cancel()
+	return bus.Open(ctx, p.connection, p.cluster, nil)
+}
+
+// connect connects to NATS: at the address that was given, or through a tunnel to a pod of the actuator.
+func (p *Plugin) connect(ctx context.Context) error {
+	p.disconnect() // from a command that has ended
+	options := p.nats
+	var further []nats.Option
+	var err error
+	if options.URL == "" {
+		if options.URL, further, err = p.forward(ctx); err != nil {
+			return err
+		}
+	}
+	if err := events.ValidateCluster(p.cluster); err != nil {
+		return fmt.Errorf("--cluster: %w", err)
+	}
+	options.Cluster, options.Role, options.Name = p.cluster, "actuator", "keyturn-cli"
+	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
+	defer cancel()
+	p.connection, err = bus.Connect(ctx, options, further...)
+	return err
+}
+
+// forward opens a tunnel to the embedded NATS, and returns the address there, and the options of a connection through the tunnel.
+func (p *Plugin) forward(ctx context.Context) (string, []nats.Option, error) {
+	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
+	defer cancel()
 	if !p.installed.embedsNATS() {
-		return streams, fmt.Errorf("the installation in namespace %s uses %s, not an embedded one: give an address of it that can be "+
+		return "", nil, fmt.Errorf("the installation in namespace %s uses %s, not an embedded one: give an address of it that can be "+
 			"reached from here with --nats-url, and a user like READER with --nats-creds", p.installed.namespace, p.installed.externalNATS())
 	}
 	port, err := p.installed.natsPort()
 	if err != nil {
-		return streams, err
+		return "", nil, err
 	}
 	pod, err := p.installed.pod(ctx)
 	if err != nil {
-		return streams, err
+		return "", nil, err
 	}
-	options, err := p.installed.credentials(ctx, p.nats)
+	options, err := p.authenticate(ctx)
 	if err != nil {
-		return streams, err
-	}
-	if p.tunnel != nil {
-		p.tunnel.close() // from a command that has ended
+		return "", nil, err
 	}
 	if p.tunnel, err = openTunnel(ctx, &p.access, p.installed.namespace, pod, port); err != nil {
-		return streams, err
+		return "", nil, err
 	}
+	options = append(options, nats.SetCustomDialer(p.tunnel), nats.SkipHostLookup(), nats.IgnoreDiscoveredServers())
 	// The address only names the server: the tunnel leads to the pod.
-	streams.Connect.URL = fmt.Sprintf("nats://%s:%d", natsName, port)
-	streams.Further = append(options, nats.SetCustomDialer(p.tunnel), nats.SkipHostLookup(), nats.IgnoreDiscoveredServers())
-	return streams, nil
+	return fmt.Sprintf("nats://%s:%d", natsName, port), options, nil
 }
 
-func (i *installation) natsPort() (int, error) {
-	listen := i.settings["KEYTURN_NATS_LISTEN"]
-	_, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return 0, fmt.Errorf("the NATS of the actuator in namespace %s listens on %q, want an address with a port", i.namespace, listen)
+func (p *Plugin) disconnect() {
+	if p.connection != nil {
+		p.connection.Close()
 	}
-	return strconv.Atoi(port)
+	if p.tunnel != nil {
+		p.tunnel.close()
+	}
+	p.connection, p.tunnel = nil, nil
+}
+
+// authenticate returns the options of a connection through a tunnel. It says once if the certificate of NATS is not verified.
+func (p *Plugin) authenticate(ctx context.Context) ([]nats.Option, error) {
+	options, err := p.installed.credentials(ctx, p.nats)
+	if err == nil && p.installed.unverified && !p.warned {
+		p.warned = true
+		fmt.Fprintln(p.terminal.errOut, "The certificate of NATS is not verified, because you may not read its CA: the API server and the node are "+
+			"trusted to lead to it. With --nats-ca it is.")
+	}
+	return options, err
+}
+
+// natsPort returns the port of the installation's NATS. That of a single program is on loopback, and so no port of its container.
+func (i *installation) natsPort() (int, error) {
+	if i.single {
+		listen := cmp.Or(i.settings["KEYTURN_NATS_LISTEN"], "127.0.0.1:4222") // the default of keyturn run
+		_, port, err := net.SplitHostPort(listen)
+		if err != nil {
+			return 0, fmt.Errorf("the NATS in namespace %s listens on %q, want an address with a port", i.namespace, listen)
+		}
+		return strconv.Atoi(port)
+	}
+	container := cmp.Or(i.natsContainer(), i.container)
+	at := slices.IndexFunc(container.Ports, func(port corev1.ContainerPort) bool { return port.Name == "nats" })
+	if at < 0 {
+		return 0, fmt.Errorf("the container %s in namespace %s has no port named nats", container.Name, i.namespace)
+	}
+	return int(container.Ports[at].ContainerPort), nil
 }
 
 // credentials returns the options with which the reader authenticates to the embedded NATS and verifies its certificate. They do not
@@ -72,7 +148,7 @@ func (i *installation) natsPort() (int, error) {
 func (i *installation) credentials(ctx context.Context, given bus.ConnectOptions) ([]nats.Option, error) {
 	var options []nats.Option
 	if given.CredsFile == "" {
-		seed, _, err := i.secretFile(ctx, "KEYTURN_NATS_CREDS")
+		seed, err := i.readerSeed(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +159,7 @@ func (i *installation) credentials(ctx context.Context, given bus.ConnectOptions
 		}
 		options = append(options, user)
 	}
-	if given.CAFile != "" {
+	if given.CAFile != "" || i.single { // On loopback there is no certificate: the tunnel leads there.
 		return options, nil
 	}
 	trust, err := i.trust(ctx)
@@ -93,11 +169,29 @@ func (i *installation) credentials(ctx context.Context, given bus.ConnectOptions
 	return append(options, nats.Secure(trust)), nil
 }
 
+// readerSeed returns the key of the reader. A single program keeps it beside its streams if it may make no Secret for it.
+func (i *installation) readerSeed(ctx context.Context) ([]byte, error) {
+	if !i.single {
+		seed, _, err := i.secretFile(ctx, "KEYTURN_NATS_CREDS")
+		return seed, err
+	}
+	secret, err := i.client.CoreV1().Secrets(i.namespace).Get(ctx, readerSecret, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("there is no secret %s in namespace %s: the program may make none, so give its file reader.nk with --nats-creds",
+			readerSecret, i.namespace)
+	}
+	if err != nil {
+		return nil, right{"get", "secrets", readerSecret, i.namespace}.explain(err)
+	}
+	return secret.Data["reader.nk"], nil
+}
+
 func (i *installation) trust(ctx context.Context) (*tls.Config, error) {
 	ca, forbidden, err := i.secretFile(ctx, "KEYTURN_NATS_CA")
 	if forbidden {
 		// The Secret also has the key of the server, which not everyone should read. Without it, the certificate is not verified: the API
 		// server ensures that the tunnel leads to the pod.
+		i.unverified = true
 		return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}, nil //nolint:gosec // see above
 	}
 	if err != nil {
@@ -139,7 +233,7 @@ func (i *installation) secretFile(ctx context.Context, variable string) (content
 	name := volume.Secret.SecretName
 	secret, err := i.client.CoreV1().Secrets(i.namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, apierrors.IsForbidden(err), right{"get", "secrets/" + name, i.namespace}.explain(err)
+		return nil, apierrors.IsForbidden(err), right{"get", "secrets", name, i.namespace}.explain(err)
 	}
 	return secret.Data[key], false, nil
 }

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/actuate"
 )
 
 const (
@@ -32,11 +34,11 @@ func (i *installation) programs(ctx context.Context) ([]program, error) {
 	options := metav1.ListOptions{LabelSelector: programsSelector}
 	sets, err := i.client.AppsV1().StatefulSets(i.namespace).List(ctx, options)
 	if err != nil {
-		return nil, right{"list", "statefulsets.apps", i.namespace}.explain(err)
+		return nil, right{"list", "statefulsets.apps", "", i.namespace}.explain(err)
 	}
 	deployments, err := i.client.AppsV1().Deployments(i.namespace).List(ctx, options)
 	if err != nil {
-		return nil, right{"list", "deployments.apps", i.namespace}.explain(err)
+		return nil, right{"list", "deployments.apps", "", i.namespace}.explain(err)
 	}
 	var all []program
 	for _, set := range sets.Items {
@@ -77,10 +79,16 @@ type leader struct {
 	Lost bool `json:"lost,omitempty"`
 }
 
-// elects reports whether the actuators elect a leader. Actuators that post to a webhook do not.
+// elects reports whether the actuators elect a leader. Actuators that post to a webhook do not: the chart has its address in a Secret, and with it
+// KEYTURN_RELOADER, which is nowhere else in one.
 func (i *installation) elects() bool {
 	elect, err := strconv.ParseBool(i.settings["KEYTURN_LEADER_ELECT"])
-	return (elect || err != nil) && i.settings["KEYTURN_WEBHOOK_URL"] == ""
+	var options actuate.Options
+	_ = options.Reloader.Set(i.settings["KEYTURN_RELOADER"]) // it has no error
+	inSecret := slices.ContainsFunc(i.container.Env, func(v corev1.EnvVar) bool {
+		return v.Name == "KEYTURN_RELOADER" && v.ValueFrom != nil && v.ValueFrom.SecretKeyRef != nil
+	})
+	return (elect || err != nil) && options.Reloader.WebhookURL == "" && !inSecret
 }
 
 // isDry reports whether the actuators decide and report, but patch nothing.
@@ -89,21 +97,26 @@ func (i *installation) isDry() bool {
 	return dry && err == nil
 }
 
+// leaseName returns the name of the Lease: a dry run has one of its own.
+func (i *installation) leaseName() string {
+	if i.isDry() {
+		return leaseName + "-dry-run"
+	}
+	return leaseName
+}
+
 // leader returns the holder of the Lease. It returns nil if there is none, or if there is no election.
 func (i *installation) leader(ctx context.Context, now time.Time) (*leader, error) {
 	if !i.elects() {
 		return nil, nil //nolint:nilnil // All act. A Lease may be left of earlier settings.
 	}
-	namespace, name := cmp.Or(i.settings["KEYTURN_LEASE_NAMESPACE"], usualNamespace), leaseName
-	if i.isDry() {
-		name += "-dry-run"
-	}
-	lease, err := i.client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
+	name := i.leaseName()
+	lease, err := i.client.CoordinationV1().Leases(i.namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // No actuator leads, and nothing is wrong.
 	}
 	if err != nil {
-		return nil, right{"get", "leases.coordination.k8s.io/" + name, namespace}.explain(err)
+		return nil, right{"get", "leases.coordination.k8s.io", name, i.namespace}.explain(err)
 	}
 	holder, renewed := lease.Spec.HolderIdentity, lease.Spec.RenewTime
 	if holder == nil || *holder == "" || renewed == nil || lease.Spec.LeaseDurationSeconds == nil {

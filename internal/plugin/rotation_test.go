@@ -7,35 +7,32 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // told returns the rotations of a page in words: a line for each rotation, and a line for each of its rows.
 func told(h *history) string {
 	p := newPage(h.line)
 	var out strings.Builder
-	for _, r := range p.Rotations {
-		out.WriteString(r.State + ": " + r.Object + " " + r.Word + "; " + r.Counts + "\n")
-		for _, group := range r.Groups {
-			for _, row := range group.Rows {
-				out.WriteString("  " + group.Title + " " + row.Object + " " + row.State)
-				for _, step := range row.Steps {
-					if step.Text != "" {
-						out.WriteString("; " + step.After + " " + step.Text)
-					}
+	for _, r := range p.sections {
+		out.WriteString(overall[r.worst] + ": " + r.object + " " + r.word + "; " + r.counts + "\n")
+		for _, row := range r.rows {
+			out.WriteString("   " + row.object.name + " " + row.word)
+			for _, step := range row.steps {
+				if step.text != "" {
+					out.WriteString("; " + since(step.at.Sub(r.scale.start)) + " " + step.text)
 				}
-				out.WriteString("\n")
 			}
+			out.WriteString("\n")
 		}
 	}
-	for _, u := range p.Urgent {
-		out.WriteString("look at " + u.Object + ": " + u.Why + "\n")
+	for _, u := range p.urgent {
+		out.WriteString("look at " + u.object.name + ": " + u.why + "\n")
 	}
-	for _, o := range p.Others {
-		out.WriteString("nothing rolled for " + o.Object + "\n")
+	for _, o := range p.others {
+		out.WriteString("nothing rolled for " + o.object.name + "\n")
 	}
 	return out.String()
 }
@@ -45,7 +42,7 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 	roll := func(h *history, verb events.Verb, at, started time.Duration, of, reason string) {
 		h.outcome("east", "deployment", "web", verb, at, started, of, reason, "")
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		name    string
 		events  func(h *history)
 		options inspect.HistoryOptions
@@ -95,11 +92,13 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 				const store = "bao/root/secret/shop/db/7"
 				of := h.changed("east", "db", s, store)
 				h.outcome("east", "externalsecret", "db", events.VerbCompleted, 2*s, 0, store, "synced", "")
+				h.outcome("east", "externalsecret", "once", events.VerbSkipped, 3*s, 0, store, "created-once", "")
 				roll(h, events.VerbStarted, 5*s, 5*s, of, "content-changed")
 			},
 			want: "Rolling: secret/db changed, by an event that is not on this page; 1 rolling\n" +
 				"   secret/db Changed; +0 event changed\n" +
 				"   externalsecret/db Synced; +1s synced\n" +
+				"   externalsecret/once Not written; +2s not written\n" +
 				"   deployment/web Rolling; +4s patched\n",
 		},
 		{
@@ -116,15 +115,12 @@ func TestRowsSayWhatBecameOfAChange(t *testing.T) {
 				"   deployment/web Superseded; +4s patched\n" +
 				"look at deployment/api: on-hold: \n",
 		},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHistory(t, test.options)
 			test.events(h)
 			got := told(h)
-			if diff := cmp.Diff(strings.ReplaceAll(test.want, "on-hold: \n", "on-hold\n"), got); diff != "" {
-				t.Errorf("page (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "page", strings.ReplaceAll(test.want, "on-hold: \n", "on-hold\n"), got)
 		})
 	}
 }
@@ -141,9 +137,7 @@ func TestAPageIsBoundedAndSaysWhatItLeavesOut(t *testing.T) {
 	}
 	h.line.facts = append(h.line.facts, waits...)
 	var out bytes.Buffer
-	if err := h.line.write(&out); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, h.line.write(&out))
 	if kept := len(h.line.facts); kept != maxEvents {
 		t.Errorf("events kept: got %d, want %d", kept, maxEvents)
 	}

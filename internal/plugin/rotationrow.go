@@ -43,6 +43,8 @@ type step struct {
 }
 
 type row struct {
+	// id is that of the row in the page.
+	id     string
 	object eventObject
 	// source says that the object is part of the chain from the write, and not a workload.
 	source bool
@@ -124,8 +126,11 @@ func (r *row) addOutcome(f *fact) {
 			return // It was rolled for that already.
 		}
 		word := "Not rolled"
-		if !f.started.IsZero() {
+		switch {
+		case !f.started.IsZero():
 			word = "Superseded"
+		case isSynced(f):
+			word = "Not written"
 		}
 		r.settle(f, skipped, word)
 	}

@@ -2,16 +2,12 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,18 +111,24 @@ func (i *installation) configMap(ctx context.Context, name string) (map[string]s
 		return nil, nil
 	}
 	if err != nil {
-		return nil, right{"get", "configmaps", i.namespace}.explain(err)
+		return nil, right{"get", "configmaps", "", i.namespace}.explain(err)
 	}
 	return configMap.Data, nil
 }
 
-// setting returns a variable that the flags of a command may take from the installation. It excludes how the pods reach NATS and the API server,
-// because users reach them in another way.
-func (i *installation) setting(name string) (string, bool) {
-	if strings.HasPrefix(name, "KEYTURN_NATS_") || name == "KEYTURN_KUBECONFIG" {
+// taken are the flags that commands take from an installation, if the user has not given them: what decides there. Whoever may write the ConfigMap or
+// the StatefulSet chooses them, so none may name a file, a destination or an action of this machine. Files are copied instead: see copied.
+var taken = []string{
+	"cluster", "dry-run", "ignore-namespaces", "jobs", "max-rolls-per-hour", "min-interval", "namespaces", "reload-in-place", "reloader", "roll-all",
+	"roll-on-create", "roll-on-delete", "stores-from", "trace-url", "window", "workload-kinds",
+}
+
+// setting returns a variable of the installation if it is that of a flag that commands take from it.
+func (i *installation) setting(variable string) (string, bool) {
+	if !slices.ContainsFunc(taken, func(flag string) bool { return commands.EnvironmentVariable(flag) == variable }) {
 		return "", false
 	}
-	value, set := i.settings[name]
+	value, set := i.settings[variable]
 	return value, set
 }
 
@@ -137,71 +139,11 @@ func (i *installation) mounted(file string) (*corev1.Volume, string) {
 		if !found || within != "" && !strings.HasPrefix(within, "/") {
 			continue
 		}
-		volumes := i.actuator.Spec.Template.Spec.Volumes
-		for v := range volumes {
-			if volumes[v].Name == mount.Name {
-				return &volumes[v], strings.TrimPrefix(path.Join(mount.SubPath, within), "/")
+		for v := range i.pods.Volumes {
+			if i.pods.Volumes[v].Name == mount.Name {
+				return &i.pods.Volumes[v], strings.TrimPrefix(path.Join(mount.SubPath, within), "/")
 			}
 		}
 	}
 	return nil, ""
-}
-
-// fileSettings are the flags of commands whose values in an installation are files in the actuator's pods.
-var fileSettings = []string{"store-access", "targets-config"}
-
-// fetchFiles sets the flags whose values are files in the actuator's pods to copies of those files.
-func (p *Plugin) fetchFiles(ctx context.Context, flags *pflag.FlagSet) error {
-	for _, name := range fileSettings {
-		flag := flags.Lookup(name)
-		file := p.installed.settings[commands.EnvironmentVariable(name)]
-		if flag == nil || flag.Changed || file == "" {
-			continue
-		}
-		var err error
-		if p.files == "" {
-			if p.files, err = os.MkdirTemp("", "kubectl-keyturn-"); err != nil {
-				return fmt.Errorf("--%s: %w", name, err)
-			}
-		}
-		if file, err = p.installed.fetchFile(ctx, file, p.files); err != nil {
-			return fmt.Errorf("%w; give it with --%s", err, name)
-		}
-		if err := flags.Set(name, file); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// fetchFile copies a file, or a folder of files, of the actuator's pods to dir, and returns the path of the copy. The pods must have it from a
-// ConfigMap.
-func (i *installation) fetchFile(ctx context.Context, file, dir string) (string, error) {
-	volume, within := i.mounted(file)
-	if volume == nil || volume.ConfigMap == nil {
-		return "", fmt.Errorf("the file %s of the actuator comes from no ConfigMap", file)
-	}
-	data, err := i.configMap(ctx, volume.ConfigMap.Name)
-	if err != nil {
-		return "", err
-	}
-	contents := data
-	if items := volume.ConfigMap.Items; len(items) > 0 { // The volume has only some keys, perhaps under other names.
-		contents = make(map[string]string)
-		for _, item := range items {
-			contents[item.Path] = data[item.Key]
-		}
-	}
-	folder := filepath.Join(dir, volume.Name)
-	for name, content := range contents {
-		copied := filepath.Join(folder, filepath.FromSlash(name))
-		err := os.MkdirAll(filepath.Dir(copied), 0o700)
-		if err == nil {
-			err = os.WriteFile(copied, []byte(content), 0o600)
-		}
-		if err != nil {
-			return "", fmt.Errorf("writing the file %s of the actuator: %w", file, err)
-		}
-	}
-	return filepath.Join(folder, filepath.FromSlash(within)), nil
 }

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/keyturn/keyturn/internal/commands"
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 type status struct {
@@ -31,56 +33,74 @@ func (p *Plugin) statusCommand() *cobra.Command {
 	var namespace string
 	var output inspect.Format
 	var since time.Duration
+	var watch bool
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Show whether the programs run, who leads, what waits and what has failed.",
-		Example: "  kubectl keyturn status\n  kubectl keyturn status -n shop --since 1h",
+		Example: "  kubectl keyturn status --watch\n  kubectl keyturn status -n shop --since 1h",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, out := status{now: time.Now()}, cmd.OutOrStdout()
-			if err := p.readPrograms(cmd, &s); err != nil {
-				return err
+			out := cmd.OutOrStdout()
+			if !watch {
+				return p.showStatus(cmd.Context(), output, namespace, since, out)
 			}
-			if err := p.readStatus(cmd, &s, namespace, since); err != nil {
-				// A program that does not run may be the reason.
+			for {
 				if output == inspect.Table || output == inspect.Wide {
-					s.writePrograms(out)
+					fmt.Fprint(p.terminal.screen, clearScreen)
 				}
-				return err
+				if err := p.showStatus(cmd.Context(), output, namespace, since, out); err != nil {
+					fmt.Fprintln(cmd.ErrOrStderr(), events.Printable(err.Error())) // It may be over when it is shown again.
+				}
+				if !kube.Sleep(cmd.Context(), checkInterval) {
+					return nil
+				}
 			}
-			return s.write(out, output)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&namespace, "namespace", "n", "", "only workloads and changes of this `namespace`; empty means all")
 	flags.DurationVar(&since, "since", 24*time.Hour, "how far back to count changes and rollouts; the lists of workloads have what is older, too")
-	commands.AddOutput(cmd, &output, "")
+	flags.BoolVarP(&watch, "watch", "w", false, "show it again every two seconds, until you press Ctrl-C")
+	addOutput(cmd, &output, "")
 	return cmd
 }
 
-func (p *Plugin) readPrograms(cmd *cobra.Command, s *status) (err error) {
+// clearScreen clears a terminal, and continues at its top.
+const clearScreen = "\x1b[H\x1b[2J"
+
+func (p *Plugin) showStatus(ctx context.Context, output inspect.Format, namespace string, since time.Duration, out io.Writer) error {
+	s := status{now: time.Now()}
+	if err := p.readPrograms(ctx, &s); err != nil {
+		return err
+	}
+	if err := p.readStatus(ctx, &s, namespace, since); err != nil {
+		// A program that does not run may be the reason.
+		if output == inspect.Table || output == inspect.Wide {
+			s.writePrograms(out)
+		}
+		return err
+	}
+	return s.write(out, output)
+}
+
+func (p *Plugin) readPrograms(ctx context.Context, s *status) (err error) {
 	if p.installed == nil {
 		return nil
 	}
 	s.Installation, s.unelected, s.DryRun = p.installed.namespace, !p.installed.elects(), p.installed.isDry()
-	if s.Programs, err = p.installed.programs(cmd.Context()); err != nil {
+	if s.Programs, err = p.installed.programs(ctx); err != nil {
 		return err
 	}
-	s.Leader, err = p.installed.leader(cmd.Context(), s.now)
+	s.Leader, err = p.installed.leader(ctx, s.now)
 	return err
 }
 
-func (p *Plugin) readStatus(cmd *cobra.Command, s *status, namespace string, since time.Duration) error {
-	streams, err := p.streams(cmd.Context())
+func (p *Plugin) readStatus(ctx context.Context, s *status, namespace string, since time.Duration) error {
+	b, err := p.openBus(ctx)
 	if err != nil {
 		return err
 	}
-	b, disconnect, err := streams.OpenBus(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer disconnect()
-	s.Status, err = inspect.ReadStatus(cmd.Context(), b, namespace, s.now.Add(-since))
+	s.Status, err = inspect.ReadStatus(ctx, b, namespace, s.now.Add(-since))
 	return err
 }
 
@@ -101,9 +121,8 @@ func (s *status) write(out io.Writer, format inspect.Format) error {
 	fmt.Fprintf(out, "Last change: %s. In the last %s: %d changes, %d rollouts completed, %d failed.\n\n",
 		last, s.ago(s.Since), s.Changes, s.Completed, s.Failures)
 
-	view := inspect.View{Format: format, Narrow: true}
-	err := errors.Join(s.writeStreams(out), s.writeWorkloads(out, view, "WAITING", s.Waiting), s.writeWorkloads(out, view, "FAILED", s.Failed),
-		s.writeWorkloads(out, view, "ROLLING", s.Rolling))
+	err := errors.Join(s.writeStreams(out), s.writeWorkloads(out, format, "WAITING", s.Waiting), s.writeWorkloads(out, format, "FAILED", s.Failed),
+		s.writeWorkloads(out, format, "ROLLING", s.Rolling))
 	if len(s.Waiting)+len(s.Failed)+len(s.Rolling) == 0 && !s.DryRun { // A dry run does not say what waits.
 		fmt.Fprintln(out, "\nNothing waits, is being rolled, or has failed.")
 	}
@@ -118,16 +137,16 @@ func (s *status) writePrograms(out io.Writer) {
 	for _, p := range s.Programs {
 		rows = append(rows, []any{p.Name, fmt.Sprintf("%d/%d", p.Ready, p.Replicas), p.Version})
 	}
-	_ = inspect.View{}.WriteTable(out, rows)
+	_ = inspect.Wide.WriteTable(out, rows)
 	switch {
 	case s.unelected:
 		fmt.Fprintln(out, "\nNo election: every actuator acts.")
 	case s.Leader == nil:
 		fmt.Fprintln(out, "\nNo actuator leads.")
 	case s.Leader.Lost:
-		fmt.Fprintf(out, "\nNo actuator leads: %s did until %s ago.\n", s.Leader.Pod, s.ago(s.Leader.Renewed))
+		fmt.Fprintf(out, "\nNo actuator leads: %s did until %s ago.\n", events.Printable(s.Leader.Pod), s.ago(s.Leader.Renewed))
 	default:
-		fmt.Fprintf(out, "\n%s leads.\n", s.Leader.Pod)
+		fmt.Fprintf(out, "\n%s leads.\n", events.Printable(s.Leader.Pod))
 	}
 	if s.DryRun {
 		fmt.Fprintln(out, "Dry run: no workload is rolled.")
@@ -144,7 +163,7 @@ func (s *status) writeStreams(out io.Writer) error {
 		}
 		rows = append(rows, []any{stream.Stream, stream.Messages, mebibytes(stream.Bytes), limit})
 	}
-	err := inspect.View{}.WriteTable(out, rows)
+	err := inspect.Wide.WriteTable(out, rows)
 	if s.DeadLetters > 0 {
 		fmt.Fprintf(out, "\nIn the last %s there were dead letters: see kubectl keyturn dead-letters.\n", s.ago(s.Since))
 	}
@@ -155,13 +174,13 @@ func (s *status) writeStreams(out io.Writer) error {
 const statusRows = 10
 
 // writeWorkloads writes a list of workloads, the newest last.
-func (s *status) writeWorkloads(out io.Writer, view inspect.View, title string, list []inspect.WorkloadStatus) error {
+func (s *status) writeWorkloads(out io.Writer, format inspect.Format, title string, list []inspect.WorkloadStatus) error {
 	if len(list) == 0 {
 		return nil
 	}
 	fmt.Fprintln(out)
 	left := max(len(list)-statusRows, 0)
-	if view.Format == inspect.Wide {
+	if format == inspect.Wide {
 		left = 0
 	}
 	rows := [][]any{{title, "NAMESPACE", "FOR", "REASON"}}
@@ -172,7 +191,7 @@ func (s *status) writeWorkloads(out io.Writer, view inspect.View, title string, 
 		}
 		rows = append(rows, []any{w.Workload, w.Namespace, s.ago(w.Time), reason})
 	}
-	err := view.WriteTable(out, rows)
+	err := format.WriteTable(out, rows)
 	if left > 0 {
 		fmt.Fprintf(out, "and %d before\n", left)
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/inspect"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 var now = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
@@ -62,12 +62,8 @@ deployment/web  shop       5m   lower-wave: workloads of a lower wave are not fi
 FAILED      NAMESPACE  FOR  REASON
 ` + failedRows(18, 9) + "and 2 before\n"
 	var out bytes.Buffer
-	if err := s.write(&out, "table"); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("status (-want +got):\n%s", diff)
-	}
+	testkit.Must(t, s.write(&out, "table"))
+	testkit.WantEqual(t, "status", want, out.String())
 	for line := range strings.Lines(out.String()) {
 		if width := len([]rune(strings.TrimRight(line, "\n"))); width > 100 {
 			t.Errorf("a line has %d columns: %s", width, line)
@@ -106,7 +102,7 @@ func TestStatusSaysWhichActuatorLeads(t *testing.T) {
 		err     string
 	}{
 		{name: "nobody, where all do, whatever Lease is left", set: map[string]string{"KEYTURN_LEADER_ELECT": "false"}, objects: []runtime.Object{lease("a-0", now)}},
-		{name: "nobody, where all do, without the right to know", set: map[string]string{"KEYTURN_WEBHOOK_URL": "https://example.com/hook"}, refused: true},
+		{name: "nobody, where all do, without the right to know", set: map[string]string{"KEYTURN_RELOADER": "on,webhook-url=https://example.com/hook"}, refused: true},
 		{name: "who has renewed the Lease", objects: []runtime.Object{lease("a-0", now.Add(-time.Second))}, want: &leader{Pod: "a-0", Renewed: now.Add(-time.Second)}},
 		{name: "nobody, if a dry run follows an actuator that rolled", set: map[string]string{"KEYTURN_DRY_RUN": "true"}, objects: []runtime.Object{lease("a-0", now)}},
 		{name: "who no longer renews it", objects: []runtime.Object{lease("a-0", now.Add(-time.Hour))}, want: &leader{Pod: "a-0", Renewed: now.Add(-time.Hour), Lost: true}},
@@ -117,11 +113,11 @@ func TestStatusSaysWhichActuatorLeads(t *testing.T) {
 			client.PrependReactor("get", "leases", func(k8stesting.Action) (bool, runtime.Object, error) {
 				return tt.refused, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "", nil)
 			})
-			got, err := (&installation{client: client, namespace: "keyturn-system", settings: tt.set}).leader(t.Context(), now)
+			got, err := (&installation{
+				client: client, namespace: "keyturn-system", settings: tt.set, container: &corev1.Container{},
+			}).leader(t.Context(), now)
 			wantErrorWith(t, err, tt.err)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("leader (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "leader", tt.want, got)
 		})
 	}
 }
@@ -136,16 +132,14 @@ func TestStatusSaysWhetherThereIsAnElectionOrADryRun(t *testing.T) {
 	}{
 		{"neither", nil, []string{noLeader, nothing}, []string{noElection, dry}},
 		{"no election, in another form", map[string]string{"KEYTURN_LEADER_ELECT": "0"}, []string{noElection}, []string{noLeader}},
-		{"an election, as it is set", map[string]string{"KEYTURN_LEADER_ELECT": "true", "KEYTURN_WEBHOOK_URL": ""}, []string{noLeader}, []string{noElection}},
+		{"an election, as it is set", map[string]string{"KEYTURN_LEADER_ELECT": "true", "KEYTURN_RELOADER": "on"}, []string{noLeader}, []string{noElection}},
 		{"a dry run, in another form", map[string]string{"KEYTURN_DRY_RUN": "1"}, []string{dry}, []string{nothing}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			i := &installation{settings: tt.set}
+			i := &installation{settings: tt.set, container: &corev1.Container{}}
 			s := status{now: now, DryRun: i.isDry(), unelected: !i.elects(), Programs: []program{{"keyturn-actuator", 1, 1, "v0.1.0"}}}
 			var out bytes.Buffer
-			if err := s.write(&out, inspect.Table); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.write(&out, inspect.Table))
 			for _, want := range tt.want {
 				if !strings.Contains(out.String(), "\n"+want+"\n") {
 					t.Errorf("got %q, want %q in it", &out, want)
@@ -173,11 +167,7 @@ func TestProgramsAreListedWithTheirVersions(t *testing.T) {
 	client := fake.NewClientset(
 		deployment("keyturn-watcher", "registry.example.com:5000/keyturn:v0.1.0@sha256:0a", 2), deployment("keyturn-projector", "registry.example.com:5000/keyturn@sha256:0b", 0))
 	got, err := (&installation{client: client, namespace: "keyturn-system"}).programs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := []program{{"keyturn-projector", 0, 2, "sha256:0b"}, {"keyturn-watcher", 2, 2, "v0.1.0"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("programs (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "programs", want, got)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keyturn/keyturn/internal/bus"
-	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
 )
@@ -26,10 +25,10 @@ const (
 
 // timelineCommand returns the command that draws rotations as one page of HTML. A rotation is a change of a source with everything that it led to, on
 // one time axis, workload by workload and cluster by cluster.
-func (p *Plugin) timelineCommand(program *commands.Program) *cobra.Command {
+func (p *Plugin) timelineCommand() *cobra.Command {
 	var options inspect.HistoryOptions
 	var file string
-	cmd := commands.OfHistory(program, &options, func(ctx context.Context, history *inspect.History, reader *bus.Reader, out io.Writer) error {
+	cmd := p.ofHistory(&options, func(ctx context.Context, history *inspect.History, reader *bus.Reader, out io.Writer) error {
 		t := timeline{options: options, now: time.Now()}
 		if w, err := inspect.WorkloadNamed(options.Workload); err == nil {
 			t.options.Workload = w.String()
@@ -54,7 +53,6 @@ func (p *Plugin) timelineCommand(program *commands.Program) *cobra.Command {
 	cmd.Example = "  kubectl keyturn timeline --since 1h --file rotations.html\n" +
 		"  kubectl keyturn timeline -n shop --verb failed,held > rotations.html"
 	cmd.Flags().StringVar(&file, "file", "", "`file` to write; empty writes to the standard output")
-	p.inNamespace(cmd)
 	return cmd
 }
 

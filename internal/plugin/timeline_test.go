@@ -6,6 +6,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // began is when the fixtures begin: at three in the morning.
@@ -64,9 +65,7 @@ func (h *history) changed(cluster, name string, at time.Duration, cause string) 
 func (h *history) change(c events.Change) {
 	h.t.Helper()
 	e, err := c.Event()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.Must(h.t, err)
 	h.line.add(events.Stored{Subject: events.Subject(c.Cluster, c.Source), Event: e})
 }
 
@@ -82,9 +81,7 @@ func (h *history) outcome(cluster, kind, name string, verb events.Verb, at, star
 		o.StartedAt = after(started)
 	}
 	e, err := o.Event()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.Must(h.t, err)
 	h.line.add(events.Stored{Subject: events.OutcomeSubject(o.Cluster, o.Workload), Event: e})
 }
 

@@ -37,7 +37,6 @@ func (o eventObject) compare(other eventObject) int {
 	return cmp.Or(strings.Compare(o.cluster, other.cluster), strings.Compare(o.namespace, other.namespace), strings.Compare(o.name, other.name))
 }
 
-// isChange reports whether the event is about a source.
 func (f *fact) isChange() bool {
 	return f.kind != events.KindRollout && f.kind != events.KindProjection
 }

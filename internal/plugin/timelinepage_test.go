@@ -23,9 +23,7 @@ import (
 func outline(t *testing.T, page []byte) []string {
 	t.Helper()
 	root, err := html.Parse(bytes.NewReader(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var list []string
 	for n := range root.Descendants() {
 		if n.Type == html.CommentNode {
@@ -51,9 +49,7 @@ func drawn(t *testing.T, facts ...fact) []byte {
 		line.facts = append(line.facts, f.bounded())
 	}
 	var out bytes.Buffer
-	if err := line.write(&out); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, line.write(&out))
 	return out.Bytes()
 }
 
@@ -123,9 +119,7 @@ func TestALinkToATraceIsOneOfTheWeb(t *testing.T) {
 	h := newHistory(t, inspect.HistoryOptions{TraceURL: "javascript:alert('{traceID}')"})
 	h.outcome("east", "deployment", "web", events.VerbHeld, time.Second, 0, h.rotated(0), "on-hold", "somebody has put the workload on hold")
 	var out bytes.Buffer
-	if err := h.line.write(&out); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, h.line.write(&out))
 	if strings.Contains(out.String(), "javascript:") {
 		t.Errorf("the page has a link with a script:\n%s", out.String())
 	}
@@ -135,9 +129,7 @@ func TestGoldenPage(t *testing.T) {
 	h := newHistory(t, inspect.HistoryOptions{TraceURL: "https://traces.example.com/trace/{traceID}"})
 	h.night()
 	var out bytes.Buffer
-	if err := h.line.write(&out); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, h.line.write(&out))
 	testkit.Golden(t, "testdata/night.html", out.Bytes())
 }
 
@@ -164,9 +156,7 @@ func luminance(t *testing.T, colour string) float64 {
 	sum := 0.0
 	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
 		n, err := strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		channel := float64(n) / 255
 		if channel <= 0.04045 {
 			channel /= 12.92

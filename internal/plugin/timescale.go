@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -29,6 +30,14 @@ func newScale(start, end time.Time) scale {
 func (s *scale) position(t time.Time) float64 {
 	after := min(max(float64(t.Sub(s.start)), 0), s.whole)
 	return 100 * math.Log1p(after/s.unit) / math.Log1p(s.whole/s.unit)
+}
+
+// percent returns the position of a time as an attribute.
+func (s *scale) percent(t time.Time) string { return fmt.Sprintf("%.2f%%", s.position(t)) }
+
+// width returns the width of a bar as an attribute. The shortest can still be seen.
+func (s *scale) width(from, to time.Time) string {
+	return fmt.Sprintf("%.2f%%", max(s.position(to)-s.position(from), 0.2))
 }
 
 // round are the times that the axis may label.

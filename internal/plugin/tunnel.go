@@ -18,8 +18,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// tunnelTimeout bounds how long it may take to open a tunnel. It is as long as commands wait for NATS. The library itself has no limit.
-const tunnelTimeout = 10 * time.Second
+// natsTimeout bounds how long a command waits for a tunnel to NATS, for a connection and for a response.
+const natsTimeout = 10 * time.Second
 
 // tunnel forwards connections to a port of a pod through the API server, like kubectl port-forward, but does not listen, so that no one else on
 // the machine can use it. It implements the dialer of a NATS connection.
@@ -55,7 +55,7 @@ func openTunnel(ctx context.Context, a *access, namespace, pod string, port int)
 	conn, err := t.connect(ctx)
 	if err != nil {
 		if strings.Contains(err.Error(), "is forbidden") { // the error has no type of its own
-			return nil, right{"create", "pods/portforward", namespace}.missing()
+			return nil, right{"create", "pods/portforward", "", namespace}.missing()
 		}
 		return nil, fmt.Errorf("forwarding port %d of pod %s in namespace %s: %w", port, pod, namespace, err)
 	}
@@ -100,7 +100,7 @@ func (t *tunnel) Dial(_, _ string) (net.Conn, error) {
 	select {
 	case conn = <-t.first:
 	default:
-		ctx, cancel := context.WithTimeout(context.Background(), tunnelTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), natsTimeout)
 		defer cancel()
 		var err error
 		if conn, err = t.connect(ctx); err != nil {

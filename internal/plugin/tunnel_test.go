@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/kubelet"
 )
 
@@ -21,9 +22,7 @@ import (
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -52,9 +51,7 @@ func through(t *testing.T, serve http.HandlerFunc) (*tunnel, error) {
 	t.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL}
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	opened, err := openTunnel(t.Context(), &access{config: config, typed: client}, "keyturn-system", "keyturn-actuator-0", 4222)
 	if err == nil {
 		t.Cleanup(opened.close)
@@ -65,14 +62,10 @@ func through(t *testing.T, serve http.HandlerFunc) (*tunnel, error) {
 func TestATunnelForwardsConnections(t *testing.T) {
 	address := echo(t)
 	opened, err := through(t, func(w http.ResponseWriter, r *http.Request) { kubelet.Forward(w, r, address) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for range 2 {
 		conn, err := opened.Dial("tcp", "localhost:4222")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if _, err := io.WriteString(conn, "keyturn"); err != nil {
 			t.Fatal(err)
 		}
@@ -103,9 +96,7 @@ func TestTheOpeningOfATunnelEndsWithItsContext(t *testing.T) {
 	t.Cleanup(func() { close(ended) })
 	config := &rest.Config{Host: server.URL}
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := openTunnel(ctx, &access{config: config, typed: client}, "keyturn-system", "keyturn-actuator-0", 4222); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -124,9 +115,7 @@ func TestATunnelIsClosedWhileItIsOpenedAgain(t *testing.T) {
 		<-ended // It never answers.
 	})
 	t.Cleanup(func() { close(ended) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	first := <-opened.first
 	_ = first.Close()
 	go func() {

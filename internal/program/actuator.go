@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/bus/embedded"
 	"github.com/keyturn/keyturn/internal/notify"
 )
@@ -20,16 +22,18 @@ type Actuator struct {
 	Process Options
 	Actuate actuate.Options
 	Notify  notify.Options
-	// Call configures a webhook that is called instead of rolling workloads, if it has a URL. Actuate and Notify are then not used.
+	// Call configures a webhook that is called instead of rolling workloads, if Actuate.Reloader has its URL. Actuate and Notify are then not used.
 	Call notify.CallOptions
-	// Embed runs a NATS server in the process, configured by Embedded, instead of connecting to Process.NATS.
-	Embed    bool
+	// Embedded configures the NATS server that runs in the process, instead of connecting to Process.NATS, if it has a folder for the streams.
 	Embedded embedded.Options
-	// StoresDomain is the JetStream domain of the clusters of Actuate.StoresFrom. If it is empty, their events come another way.
-	StoresDomain string
+	// Replicas is how many servers of keyturn nats keep the streams together, which the actuator then declares at Process.NATS. 0 means that an
+	// operator declares them.
+	Replicas int
 
 	// server is the embedded server, after its start.
 	server *embedded.Server
+	// majority knows whether the server is one of most, if there are several.
+	majority *bus.Majority
 	// guardInterval is how often the streams are compared with the required ones: once a minute, except in tests.
 	guardInterval time.Duration
 }
@@ -41,30 +45,26 @@ func NewActuator(version string) *Actuator {
 	}
 }
 
-// AddCommonFlags adds the flags that the program and all its commands have.
-func (a *Actuator) AddCommonFlags(flags *pflag.FlagSet) {
+// AddFlags adds the flags of the options.
+func (a *Actuator) AddFlags(flags *pflag.FlagSet) {
 	a.Process.addClusterFlags(flags)
 	flags.StringSliceVar(&a.Actuate.Namespaces, "namespaces", nil, "`namespaces` whose workloads to roll, separated by commas; empty means all")
 	flags.StringSliceVar(&a.Actuate.StoresFrom, "stores-from", nil,
-		"other `clusters` whose watchers watch secret stores for this one, separated by commas")
-}
-
-// AddRunFlags adds the flags that only the program itself has.
-func (a *Actuator) AddRunFlags(flags *pflag.FlagSet) {
+		"other `clusters` whose watchers watch secret stores for this one, separated by commas; name@domain for one whose events the "+
+			"server of --nats-store-dir or --nats-replicas copies from that JetStream domain, over a leaf node that --nats-config defines")
 	a.Process.addRunFlags(flags)
 	a.Actuate.AddFlags(flags)
 	a.Notify.AddFlags(flags)
-	a.Call.AddFlags(flags)
 	a.addEmbeddedFlags(flags)
 }
 
 // Run runs the actuator until ctx ends or a step fails. An error about the options has a line for each problem. Log lines go to log.
 func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
-	a.Actuate.Cluster = a.Process.Cluster
-	if a.Embed {
-		// The address and the certificates are for commands that run in the pod. The program itself connects within the process.
+	a.Actuate.Cluster, a.Call.URL = a.Process.Cluster, a.Actuate.Reloader.WebhookURL
+	if a.Embedded.StoreDir != "" {
+		// The address and the certificates are for people's commands, which read the pod's variables. The program itself connects within the process.
 		nats := &a.Process.NATS
-		nats.URL, nats.CAFile, nats.CertFile, nats.KeyFile = "", "", "", ""
+		nats.URL, nats.CAFile = "", ""
 	}
 	err := errors.Join(a.Process.validate(), a.Actuate.Validate(), a.validateNATS(), a.validateCall(), refuseTokens(os.LookupEnv))
 	if err != nil {
@@ -91,13 +91,17 @@ func refuseTokens(lookup func(string) (string, bool)) error {
 // validateCall returns an error if the options of the webhook are invalid, or are combined with others that cannot apply then.
 func (a *Actuator) validateCall() error {
 	if a.Call.URL != "" && (a.Actuate.DryRun || a.Actuate.ForceSync || a.Notify.ConfigFile != "") {
-		return errors.New("--webhook-url: cannot be combined with --dry-run, --force-sync or --notify-config: with a webhook nothing is rolled")
+		return errors.New("--reloader: webhook-url cannot be combined with --dry-run, --force-sync or --notify-config: " +
+			"with a webhook nothing is rolled")
 	}
 	if a.Call.URL != "" && (a.Actuate.RollOnCreate == "always" || a.Actuate.RollOnDelete) {
-		return errors.New("--webhook-url: cannot be combined with --roll-on-create=always or --roll-on-delete: " +
+		return errors.New("--reloader: webhook-url cannot be combined with --roll-on-create=always or --roll-on-delete: " +
 			"it is called only when content changes")
 	}
-	return a.Call.Validate()
+	if err := a.Call.Validate(); err != nil {
+		return fmt.Errorf("--reloader: webhook-url: %w", err)
+	}
+	return nil
 }
 
 func (a *Actuator) prepare(r *runtime) (prepared, error) {
@@ -113,12 +117,10 @@ func (a *Actuator) prepare(r *runtime) (prepared, error) {
 		}
 		return prepared{Client: a.Actuate.Client, Run: caller.Run}, nil
 	}
-	if a.Actuate.ForceSync || a.Actuate.ArgoRollouts || a.Actuate.TargetsConfig != "" {
-		if a.Actuate.Dynamic, err = a.Process.Kube.Dynamic(); err != nil {
-			return prepared{}, err
-		}
+	if a.Actuate.Dynamic, err = a.Process.Kube.Dynamic(); err != nil {
+		return prepared{}, err
 	}
-	if a.Actuate.Reloader {
+	if a.Actuate.Reloader.On {
 		if a.Notify.Alert, err = notify.AlertFrom(os.Getenv); err != nil {
 			// As in Reloader, an invalid setting for alerts does not prevent rolling.
 			r.Logger.WarnContext(context.Background(), "alerts of reloads are off", "err", err)
@@ -131,6 +133,8 @@ func (a *Actuator) prepare(r *runtime) (prepared, error) {
 	}
 	a.Actuate.WhileLeading = notifier.Run
 	a.Actuate.Identity, a.Actuate.Unfit = os.Getenv("POD_NAME"), a.unfit
+	// Elsewhere the account may have no Lease.
+	a.Actuate.LeaseNamespace = cmp.Or(os.Getenv("POD_NAMESPACE"), a.Actuate.LeaseNamespace)
 	a.Actuate.Logger, a.Actuate.Tracer, a.Actuate.Meter = r.Logger, r.Tracer("actuate"), r.Meter("actuate")
 	a.Actuate.Progress = r.Progress("deciding")
 	actuator, err := actuate.New(a.Actuate)

@@ -9,7 +9,7 @@ import (
 
 func TestAWebhookIsCalledInsteadOfAllElse(t *testing.T) {
 	const rolls, appears = "nothing is rolled", "it is called only when content changes"
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		set  func(*Actuator)
 		want string
@@ -18,12 +18,11 @@ func TestAWebhookIsCalledInsteadOfAllElse(t *testing.T) {
 		{"a dry run", func(a *Actuator) { a.Actuate.DryRun = true }, rolls},
 		{"everything that is created", func(a *Actuator) { a.Actuate.RollOnCreate = "always" }, appears},
 		{"what is deleted", func(a *Actuator) { a.Actuate.RollOnDelete = true }, appears},
-		{"an address that is none", func(a *Actuator) { a.Call.URL = "example" }, "--webhook-url: "},
+		{"an address that is none", func(a *Actuator) { a.Call.URL = "example" }, "--reloader: webhook-url: "},
 		{"everything, and no webhook", func(a *Actuator) {
 			a.Call.URL, a.Actuate.DryRun, a.Actuate.RollOnCreate, a.Actuate.RollOnDelete = "", true, "always", true
 		}, ""},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			a := &Actuator{Call: notify.CallOptions{URL: "https://example.com/hook"}}

@@ -4,7 +4,7 @@ import "testing"
 
 func TestCodeIsWhatIsMappedOfTheProgramAndNeverWritten(t *testing.T) {
 	const program = "/usr/bin/watcher"
-	tests := []struct {
+	for _, tt := range []struct {
 		name, line string
 		from, size uintptr
 		ok         bool
@@ -16,8 +16,7 @@ func TestCodeIsWhatIsMappedOfTheProgramAndNeverWritten(t *testing.T) {
 		{"what the kernel maps", "7ffff7fc1000-7ffff7fc3000 r-xp 00000000 00:00 0   [vdso]\n", 0, 0, false},
 		{"memory", "c000000000-c000400000 rw-p 00000000 00:00 0 \n", 0, 0, false},
 		{"no range", "x-y r-xp 00000000 fe:00 42   /usr/bin/watcher\n", 0, 0, false},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			from, size, ok := codeOf(program, tt.line)
 			if from != tt.from || size != tt.size || ok != tt.ok {

@@ -2,8 +2,9 @@ package program
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -11,80 +12,90 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/internal/bus"
-	"github.com/keyturn/keyturn/internal/bus/embedded"
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // declareInterval is the pause before the streams are declared again.
 const declareInterval = time.Second
 
+const configUsage = "nats-server configuration `file` of that server: the address on which it listens, which is none without, authorization, " +
+	"accounts, TLS, leaf nodes, and a cluster block with the routes to all of 3 or 5 servers that keep the streams together"
+
 func (a *Actuator) addEmbeddedFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&a.Embed, "nats-embedded", false, "run a NATS JetStream server in this process, and use it instead of --nats-url")
-	flags.StringVar(&a.Embedded.Listen, "nats-listen", "",
-		"`address` on which the embedded server listens for the watcher; empty means none. An address other than loopback requires --nats-config")
-	flags.StringVar(&a.Embedded.StoreDir, "nats-store-dir", "", "`directory` in which the embedded server stores its streams")
-	flags.StringVar(&a.Embedded.ConfigFile, "nats-config", "",
-		"nats-server configuration `file` with authorization, accounts, TLS and leaf nodes of the embedded server")
-	flags.IntVar(&a.Embedded.Replicas, "nats-replicas", 1,
-		"`number` of actuators whose embedded servers keep the streams together: 1, 3 or 5. More than 1 requires a cluster block in --nats-config")
-	flags.StringVar(&a.StoresDomain, "stores-domain", "",
-		"JetStream `domain` from which the embedded server copies the events of --stores-from, over a leaf node that --nats-config defines")
+	flags.StringVar(&a.Embedded.StoreDir, "nats-store-dir", "",
+		"`directory` for the streams of a NATS JetStream server that runs in this process and is used instead of --nats-url; empty runs none")
+	flags.StringVar(&a.Embedded.ConfigFile, "nats-config", "", configUsage)
+	flags.IntVar(&a.Replicas, "nats-replicas", 0,
+		"declare the streams at --nats-url, with this `number` of copies: of the servers of keyturn nats, one of which is at that address; "+
+			"0 leaves that to an operator")
 }
 
 // validateNATS returns an error if the flags of the embedded server contradict each other.
 func (a *Actuator) validateNATS() error {
-	if a.Embed && a.Embedded.StoreDir == "" {
-		return errors.New("--nats-store-dir: is empty, want a directory for the streams of --nats-embedded")
+	if a.Embedded.ConfigFile != "" && a.Embedded.StoreDir == "" {
+		return fmt.Errorf("--nats-config: %q, want it with --nats-store-dir only", a.Embedded.ConfigFile)
 	}
-	if !a.Embed && (a.Embedded.Listen != "" || a.Embedded.StoreDir != "" || a.Embedded.ConfigFile != "" || a.Embedded.Replicas != 1) {
-		return errors.New("--nats-listen, --nats-store-dir, --nats-config, --nats-replicas: set without the embedded server, " +
-			"want --nats-embedded with them")
+	if a.Embedded.StoreDir == "" && a.Replicas == 0 && len(a.storeSources()) > 0 {
+		return fmt.Errorf("--stores-from: %q, want a domain with --nats-store-dir or --nats-replicas only", a.Actuate.StoresFrom)
 	}
-	if a.StoresDomain != "" && (!a.Embed || len(a.Actuate.StoresFrom) == 0) {
-		return errors.New("--stores-domain: needs --nats-embedded and --stores-from")
+	if !slices.Contains([]int{0, 1, 3, 5}, a.Replicas) || a.Replicas > 0 && a.Embedded.StoreDir != "" {
+		return fmt.Errorf("--nats-replicas: %d, want 0 with --nats-store-dir, and 0, 1, 3 or 5 without", a.Replicas)
 	}
 	return nil
 }
 
-// connect connects to NATS: to the embedded server, after starting it, and then declares the streams, or to the server at --nats-url.
+// connect connects to NATS: to the embedded server, after starting it, or to the server at --nats-url. It declares the streams unless an operator
+// does.
 func (a *Actuator) connect(ctx context.Context, r *runtime) (*nats.Conn, error) {
-	if !a.Embed {
-		connection, err := r.Connect(ctx)
+	replicas := a.Replicas
+	var further []nats.Option
+	switch {
+	case a.Embedded.StoreDir != "":
+		server, err := r.startNATS(ctx, a.Embedded)
 		if err != nil {
 			return nil, err
 		}
+		a.server, replicas = server, server.Replicas()
+		r.Health.AddReadiness("jetstream", server.Ready)
+		further = append(further, server.ClientOption())
+	case replicas > 0:
+		// The server beside this program comes back at its address. Those of the other pods are not for clients of this one.
+		further = append(further, nats.IgnoreDiscoveredServers())
+	}
+	connection, err := r.Connect(ctx, further...)
+	if err != nil {
+		return nil, err
+	}
+	if replicas == 0 {
 		return connection, a.guard(ctx, r, connection, nil)
-	}
-	server, err := embedded.Start(a.Embedded, r.Logger) //nolint:contextcheck // the server outlives the connecting, and logs by itself
-	if err != nil {
-		return nil, err
-	}
-	a.server = server
-	r.OnStop("embedded nats", func(context.Context) error {
-		server.Shutdown()
-		return nil
-	})
-	r.Logger.InfoContext(ctx, "embedded nats server ready", "url", server.ClientURL())
-	r.Health.AddReadiness("jetstream", server.Ready)
-	if err := server.Observe(r.Meter("bus/embedded")); err != nil {
-		return nil, err
-	}
-	connection, err := r.Connect(ctx, server.ClientOption())
-	if err != nil {
-		return nil, err
 	}
 	js, err := jetstream.New(connection)
 	if err != nil {
 		return nil, fmt.Errorf("opening jetstream: %w", err)
 	}
-	var sources []*jetstream.StreamSource
-	if a.StoresDomain != "" {
-		sources = bus.StoreSources(a.StoresDomain, a.Actuate.StoresFrom)
+	if replicas > 1 {
+		a.majority = bus.NewMajority(js)
+		r.Go(ctx, "majority", func(ctx context.Context) error {
+			a.majority.Run(ctx)
+			return nil
+		})
 	}
-	if err := a.declare(ctx, r, js, sources); err != nil {
+	declared, err := a.declare(ctx, r, js, bus.Declared(replicas, a.storeSources()...))
+	if err != nil {
 		return nil, err
 	}
-	return connection, a.guard(ctx, r, connection, bus.Declared(a.Embedded.Replicas, sources...))
+	return connection, a.guard(ctx, r, connection, declared)
+}
+
+// storeSources returns the sources of CHANGES in other JetStream domains.
+func (a *Actuator) storeSources() []*jetstream.StreamSource {
+	var sources []*jetstream.StreamSource
+	for _, from := range a.Actuate.StoresFrom {
+		if cluster, domain, has := strings.Cut(from, "@"); has {
+			sources = append(sources, bus.StoreSources(domain, []string{cluster})...)
+		}
+	}
+	return sources
 }
 
 // guard regularly compares the streams with the required ones until the program ends.
@@ -104,25 +115,47 @@ func (a *Actuator) guard(ctx context.Context, r *runtime, connection *nats.Conn,
 	return nil
 }
 
+// isLeaf reports whether the server with the streams is a leaf node of a hub, over which others may reach them. Such a server alone has a domain.
+func (a *Actuator) isLeaf(ctx context.Context, js jetstream.JetStream) (bool, error) {
+	if a.server != nil {
+		return a.server.IsLeaf(), nil
+	}
+	info, err := js.AccountInfo(ctx)
+	if err != nil {
+		return false, fmt.Errorf("reading the domain of the streams: %w", err)
+	}
+	return info.Domain != "", nil
+}
+
 // unfit returns why this actuator must not lead, or nil if it may. If its server is cut off from the others, it can do
 // nothing, while another actuator may.
 func (a *Actuator) unfit() error {
-	if a.server == nil {
+	if a.majority == nil {
 		return nil
 	}
-	return a.server.Alone()
+	return a.majority.Lost()
 }
 
-// declare declares the streams. With several actuators, their servers accept that only when most of them are connected, so it retries.
-func (a *Actuator) declare(ctx context.Context, r *runtime, js jetstream.JetStream, sources []*jetstream.StreamSource) error {
+// declare declares the streams, and returns them as it has declared them. With several actuators, their servers accept that only when most of them
+// are connected, and a server of another process may restart meanwhile, so it retries.
+func (a *Actuator) declare(
+	ctx context.Context, r *runtime, js jetstream.JetStream, streams []jetstream.StreamConfig,
+) ([]jetstream.StreamConfig, error) {
 	for {
-		err := bus.Declare(ctx, js, a.Embedded.Replicas, sources...)
-		if err == nil || a.Embedded.Replicas == 1 || ctx.Err() != nil {
-			return err
+		isLeaf, err := a.isLeaf(ctx, js)
+		declared := streams
+		if !isLeaf {
+			declared = bus.Sole(streams)
 		}
-		r.Logger.WarnContext(ctx, "streams not declared yet; waiting for the other actuators", "retry_in", declareInterval, "err", err)
+		if err == nil {
+			err = bus.Declare(ctx, js, declared)
+		}
+		if err == nil || a.server != nil && a.server.Replicas() == 1 || ctx.Err() != nil {
+			return declared, err
+		}
+		r.Logger.WarnContext(ctx, "streams not declared yet; waiting for the nats servers", "retry_in", declareInterval, "err", err)
 		if !kube.Sleep(ctx, declareInterval) {
-			return err
+			return nil, err
 		}
 	}
 }

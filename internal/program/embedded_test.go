@@ -2,7 +2,6 @@ package program
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/bus"
-	"github.com/keyturn/keyturn/internal/bus/embedded"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
@@ -46,22 +44,8 @@ func connected(t *testing.T, a *Actuator, log *testkit.Log) jetstream.JetStream 
 func jetstreamOf(t *testing.T, connection *nats.Conn) jetstream.JetStream {
 	t.Helper()
 	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return js
-}
-
-// operated returns the address of a NATS with the streams, as operated separately, and the operator's connection.
-func operated(t *testing.T) (url string, owner jetstream.JetStream) {
-	t.Helper()
-	url = natstest.Account(t)
-	operator, err := nats.Connect(url, nats.Timeout(testkit.Patience))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(operator.Close)
-	return url, jetstreamOf(t, operator)
 }
 
 // historyWithLimit is HISTORY with a limit that drops all but the last event of each subject.
@@ -73,7 +57,7 @@ func historyWithLimit() jetstream.StreamConfig {
 
 func TestTheActuatorRepairsTheStreamsOfItsEmbeddedServer(t *testing.T) {
 	a := NewActuator("test")
-	a.Embed, a.Embedded.StoreDir = true, testkit.StoreDir(t)
+	a.Embedded.StoreDir = testkit.StoreDir(t)
 	var log testkit.Log
 	js := connected(t, a, &log)
 	if _, err := js.UpdateStream(t.Context(), historyWithLimit()); err != nil {
@@ -81,12 +65,31 @@ func TestTheActuatorRepairsTheStreamsOfItsEmbeddedServer(t *testing.T) {
 	}
 	testkit.Await(t, "the limit is gone", func(ctx context.Context) bool {
 		stream, err := js.Stream(ctx, events.StreamHistory)
-		return err == nil && stream.CachedInfo().Config.MaxMsgsPerSubject == -1
+		return err == nil && stream.CachedInfo().Config.MaxMsgsPerSubject > 1
 	}, log.String)
 }
 
+// The first claim is what anybody with the key of the watcher's NATS user can publish.
+func TestNobodyTakesTheNameOfAClusterOnTheNATSOfItsActuator(t *testing.T) {
+	a := NewActuator("test")
+	a.Embedded.StoreDir = testkit.StoreDir(t)
+	var log testkit.Log
+	b, err := bus.Open(t.Context(), connected(t, a, &log).Conn(), "prod", nil)
+	testkit.Must(t, err)
+	natstest.Publish(t, func() error { return b.Claim(t.Context(), "uid-of-nobody", "") })
+	for name, do := range map[string]identifier{"the actuator": checkName, "the watcher": claimName} {
+		if _, err := answered(t, do, identity{client: cluster("uid-one")}, b); err != nil {
+			t.Errorf("%s: got %v, want that it goes on", name, err)
+		}
+	}
+}
+
 func TestTheActuatorWarnsOfTheStreamsOfAnOperator(t *testing.T) {
-	url, owner := operated(t)
+	url := natstest.Account(t)
+	operator, err := nats.Connect(url, nats.Timeout(testkit.Patience))
+	testkit.Must(t, err)
+	t.Cleanup(operator.Close)
+	owner := jetstreamOf(t, operator)
 	a := NewActuator("test")
 	a.Process.NATS.URL = url
 	var log testkit.Log
@@ -95,38 +98,6 @@ func TestTheActuatorWarnsOfTheStreamsOfAnOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, "the actuator says which field is wrong", func() bool {
-		return strings.Contains(log.String(), "HISTORY: max_msgs_per_subject is 1, want -1")
-	}, log.String)
-}
-
-// The streams of an earlier run are altered, as anybody with the actuator's NATS user can do.
-func TestTheActuatorStartsWithWhatAServerDoesNotTakeBackAndSaysWhatToDo(t *testing.T) {
-	a := NewActuator("test")
-	a.Embed, a.Embedded.StoreDir, a.Embedded.Replicas = true, testkit.StoreDir(t), 1
-	server, err := embedded.Start(embedded.Options{StoreDir: a.Embedded.StoreDir}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
-	operator, err := nats.Connect("", server.ClientOption(), nats.Timeout(testkit.Patience))
-	if err != nil {
-		t.Fatal(err)
-	}
-	js := jetstreamOf(t, operator)
-	altered := bus.Declared(1)[2]
-	altered.AllowMsgTTL = true
-	if err = bus.Declare(t.Context(), js, 1); err == nil {
-		_, err = js.UpdateStream(t.Context(), altered)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	operator.Close()
-	server.Shutdown()
-	var log testkit.Log
-	connected(t, a, &log)
-	testkit.Eventually(t, "the log says what is wrong, and what to do", func() bool {
-		got := log.String()
-		return strings.Contains(got, "allow_msg_ttl") && strings.Contains(got, "delete the claims of its volumes")
+		return strings.Contains(log.String(), "HISTORY: max_msgs_per_subject is 1, want 50000")
 	}, log.String)
 }

@@ -18,15 +18,19 @@ import (
 const (
 	// claimTimeout bounds the requests to the stream.
 	claimTimeout = 10 * time.Second
-	// claimInterval is how often the name of the cluster is claimed or checked again.
-	claimInterval = time.Minute
+	// claimCheckInterval is how often the name of the cluster is claimed or checked again.
+	claimCheckInterval = time.Minute
+	// takenInterval is how often a running program logs that another cluster has its name.
+	takenInterval = time.Hour
 )
 
 // identity detects two clusters that are configured with the same name.
 //
 // A cluster is identified by the UID of its namespace kube-system. The watcher claims the cluster's name for that UID on the stream. At their start
-// and every minute after that, both programs compare the claim with their own cluster. If another cluster has the name, they end with an error that
-// wraps bus.ErrClaimed. A claim that the stream has lost, or that is a week old, is made again.
+// and every minute after that, both programs compare the claim with their own cluster. If another cluster has the name at their start, they end with
+// an error that wraps bus.ErrClaimed. Later they only log it: the key of the watcher's NATS user is enough to claim, and must not end anybody. On the
+// NATS that the actuator embeds no other cluster can have the name, unless it is a leaf node, and bus.Claim takes it back. A claim that the stream
+// has lost, or that is a week old, is made again.
 //
 // The check needs permission to get that namespace. Without it, as in an installation that is restricted to some namespaces, the program logs a
 // warning and runs unchecked.
@@ -35,13 +39,13 @@ type identity struct {
 	client kubernetes.Interface
 	// replaces is the UID of the cluster that had this name before. Empty if none did.
 	replaces string
-	// interval is claimInterval, except in tests.
+	// interval is claimCheckInterval, except in tests.
 	interval time.Duration
 	log      *slog.Logger
 }
 
-// keep repeats the claim or the check until ctx is done, or another cluster has the name.
-type keep func(ctx context.Context) error
+// keep repeats something until ctx is done, such as the claim or the check.
+type keep func(ctx context.Context)
 
 // claimName claims the name of the bus's cluster after the API server has responded. Only that another cluster has the name is an error: anything
 // else, such as a missing permission on NATS, is logged, because the program can run nevertheless.
@@ -58,7 +62,7 @@ func checkName(ctx context.Context, i identity, b *bus.Bus) (keep, error) {
 func (i identity) compare(ctx context.Context, b *bus.Bus, claim func(ctx context.Context, uid, replaces string) error) (keep, error) {
 	uid := i.uid(ctx)
 	if uid == "" {
-		return func(context.Context) error { return nil }, nil
+		return func(context.Context) {}, nil
 	}
 	failing := false // Further failures are not logged.
 	try := func(ctx context.Context) error {
@@ -74,18 +78,13 @@ func (i identity) compare(ctx context.Context, b *bus.Bus, claim func(ctx contex
 		failing = err != nil
 		return nil
 	}
-	return func(ctx context.Context) error {
+	return func(ctx context.Context) {
 		// The stream may lose the claim, and another cluster may then take the name.
-		tick := time.NewTicker(i.interval)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
-			}
-			if err := try(ctx); err != nil {
-				return err
+		var told time.Time
+		for kube.Sleep(ctx, i.interval) {
+			if err := try(ctx); err != nil && time.Since(told) >= takenInterval {
+				told = time.Now()
+				i.log.ErrorContext(ctx, "another cluster has taken the name of this one, whose next start will fail", "err", err)
 			}
 		}
 	}, try(ctx)

@@ -55,13 +55,9 @@ func newStream(t *testing.T) (*bus.Bus, jetstream.Stream) {
 	t.Helper()
 	nc, js := natstest.Streams(t)
 	b, err := bus.Open(t.Context(), nc, "prod-eu", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	stream, err := js.Stream(t.Context(), events.StreamChanges)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return b, stream
 }
 
@@ -85,7 +81,7 @@ func TestTwoClustersCannotHaveOneName(t *testing.T) {
 	b := newBus(t)
 	first := identity{client: cluster("uid-one")}
 	second := identity{client: cluster("uid-two")}
-	steps := []struct {
+	for _, step := range []struct {
 		name    string
 		do      identifier
 		of      identity
@@ -101,8 +97,7 @@ func TestTwoClustersCannotHaveOneName(t *testing.T) {
 		{"and needs not say so again", claimName, second, false},
 		{"the first is refused from then on", claimName, first, true},
 		{"what has no cluster claims nothing", claimName, identity{}, false},
-	}
-	for _, step := range steps {
+	} {
 		if _, err := answered(t, step.do, step.of, b); errors.Is(err, bus.ErrClaimed) != step.refused || err != nil != step.refused {
 			t.Errorf("%s: got %v, want refused: %t", step.name, err, step.refused)
 		}
@@ -111,7 +106,7 @@ func TestTwoClustersCannotHaveOneName(t *testing.T) {
 
 func TestWhatKeepsTheClusterFromBeingCheckedIsSaidAndIsNoReasonToStop(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "kube-system", errors.New("no"))
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		err  error
 		want string
@@ -120,13 +115,12 @@ func TestWhatKeepsTheClusterFromBeingCheckedIsSaidAndIsNoReasonToStop(t *testing
 	}{
 		{"the permission is missing", forbidden, "cluster identity not checked: no permission to get namespace kube-system", false},
 		{"the API server is not there yet", errors.New("connection refused"), "namespace kube-system cannot be read", true},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBus(t)
 			var log bytes.Buffer
-			of := identity{client: answering("uid-one", tt.err), interval: claimInterval, log: slog.New(slog.NewTextHandler(&log, nil))}
+			of := identity{client: answering("uid-one", tt.err), interval: claimCheckInterval, log: slog.New(slog.NewTextHandler(&log, nil))}
 			if _, err := claimName(t.Context(), of, b); err != nil {
 				t.Errorf("got %v", err)
 			}
@@ -147,15 +141,11 @@ func TestWhatKeepsTheClusterFromBeingCheckedIsSaidAndIsNoReasonToStop(t *testing
 func TestAClaimThatTheStreamHasLostIsMadeAgain(t *testing.T) {
 	b, stream := newStream(t)
 	k, err := answered(t, claimName, identity{client: cluster("uid-one")}, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	testkit.Run(t, "the first cluster", k)
+	testkit.Must(t, err)
+	testkit.Run(t, "the first cluster", endless(k))
 	second := identity{client: cluster("uid-two")}
 	for range 2 {
-		if err := stream.Purge(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, stream.Purge(t.Context()))
 		testkit.Await(t, "the name is claimed again", func(ctx context.Context) bool {
 			_, err := b.Last(ctx, events.ClaimSubject("prod-eu"))
 			return err == nil
@@ -168,7 +158,16 @@ func TestAClaimThatTheStreamHasLostIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestAClusterWhoseNameWasTakenMeanwhileEnds(t *testing.T) {
+// endless is a keep as something to run.
+func endless(k keep) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		k(ctx)
+		return nil
+	}
+}
+
+// Otherwise one message of whoever has the key of the watcher's NATS user would end both programs, at each start again.
+func TestAClusterWhoseNameWasTakenMeanwhileSaysSoAndGoesOn(t *testing.T) {
 	for name, do := range map[string]identifier{"a watcher": claimName, "an actuator": checkName} {
 		t.Run(name, func(t *testing.T) {
 			b, stream := newStream(t)
@@ -176,18 +175,21 @@ func TestAClusterWhoseNameWasTakenMeanwhileEnds(t *testing.T) {
 			if _, err := answered(t, claimName, first, b); err != nil {
 				t.Fatal(err)
 			}
-			k, err := answered(t, do, first, b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := stream.Purge(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			log := &testkit.Log{}
+			first.interval, first.log = 10*time.Millisecond, log.Logger()
+			k, err := do(t.Context(), first, b)
+			testkit.Must(t, err)
+			testkit.Must(t, stream.Purge(t.Context()))
 			if _, err := answered(t, claimName, identity{client: cluster("uid-two")}, b); err != nil {
 				t.Fatal(err)
 			}
-			if err := k(t.Context()); !errors.Is(err, bus.ErrClaimed) {
-				t.Errorf("got %v, want that another cluster has the name", err)
+			stop := testkit.Run(t, name, endless(k))
+			testkit.Eventually(t, "it says that another cluster has the name", func() bool {
+				return strings.Contains(log.String(), "another cluster has taken the name of this one")
+			}, log.String)
+			stop()
+			if _, err := answered(t, do, first, b); !errors.Is(err, bus.ErrClaimed) {
+				t.Errorf("its next start: got %v, want it refused", err)
 			}
 		})
 	}

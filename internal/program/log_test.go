@@ -14,6 +14,8 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/klog/v2"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const (
@@ -25,9 +27,9 @@ const (
 func spanContext(t testing.TB) context.Context {
 	t.Helper()
 	traceID, err := trace.TraceIDFromHex(testTrace)
-	must(t, err)
+	testkit.Must(t, err)
 	spanID, err := trace.SpanIDFromHex(testSpan)
-	must(t, err)
+	testkit.Must(t, err)
 	return trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: traceID, SpanID: spanID, TraceFlags: trace.FlagsSampled,
 	}))
@@ -58,9 +60,7 @@ func TestLoggerPutsTheSpanBesideItsAttributes(t *testing.T) {
 		for _, key := range []string{slog.TimeKey, slog.LevelKey, slog.MessageKey} {
 			delete(got, key)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("fields (-want +got):\n%s", diff)
-		}
+		testkit.WantEqual(t, "fields", want, got)
 	}
 }
 
@@ -96,9 +96,7 @@ func TestLoggerLevelAndFormat(t *testing.T) {
 			_, written, _ := strings.Cut(line, "level=")
 			got = append(got, strings.TrimSuffix(written, " msg=m\n"))
 		}
-		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
-			t.Errorf("lines of level %s (-want +got):\n%s", level, diff)
-		}
+		testkit.WantEqual(t, "lines of level "+level, want, strings.Join(got, " "))
 	}
 }
 
@@ -119,7 +117,5 @@ func TestBridgeSendsLibrariesToTheLogger(t *testing.T) {
 		{"level": "ERROR", "msg": "watch ended", "component": "client-go", "err": "no route", "kind": "Secret"},
 		{"level": "WARN", "msg": "telemetry error", "component": "opentelemetry", "err": "receiver is gone"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "lines", want, got)
 }

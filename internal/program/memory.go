@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 const (
@@ -72,15 +74,9 @@ type trimmer struct {
 }
 
 func (t trimmer) run(ctx context.Context) {
-	tick := time.NewTicker(trimEvery)
-	defer tick.Stop()
 	var last, trimmed uint64
-	for quiet := 0; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	quiet := 0
+	for kube.Sleep(ctx, trimEvery) {
 		now := t.allocated()
 		quiet++
 		if now-last >= trimBusy {

@@ -45,13 +45,6 @@ func TestTrimmer(t *testing.T) {
 	}
 }
 
-func TestKeepSmallEndsWithItsContext(t *testing.T) {
-	t.Setenv("GOGC", "100") // so that it is not changed for the other tests
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	keepSmall(ctx, 0)
-}
-
 func TestAHeapGrowsByAShareOfWhatIsInUseAndToTheSmallOneInAnyCase(t *testing.T) {
 	const mib = 1 << 20
 	for _, tt := range []struct {

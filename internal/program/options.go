@@ -39,14 +39,19 @@ func defaultOptions(name, version string) Options {
 	}
 }
 
-// addClusterFlags adds the flags that the program shares with its commands: the cluster, the API server and NATS.
+// addClusterFlags adds the flags that all programs have: the cluster, the API server and NATS.
 func (o *Options) addClusterFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Cluster, "cluster", o.Cluster, "`name` of the cluster in subjects and events, a DNS label")
-	o.Kube.AddFlags(flags)
+	o.addServerFlags(flags)
 	o.NATS.AddFlags(flags)
 }
 
-// addRunFlags adds the flags of the program itself, which its commands do not have.
+// addServerFlags adds the flags of a program that has NATS within its process: the cluster and its API server.
+func (o *Options) addServerFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Cluster, "cluster", o.Cluster, "`name` of the cluster in subjects and events, a DNS label")
+	o.Kube.AddFlags(flags)
+}
+
+// addRunFlags adds the flags of a program that compares the identity of the cluster.
 func (o *Options) addRunFlags(flags *pflag.FlagSet) {
 	o.addServingFlags(flags)
 	flags.StringVar(&o.ReplacesCluster, "replaces-cluster", "",

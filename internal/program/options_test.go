@@ -3,7 +3,6 @@ package program
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -38,16 +37,10 @@ func TestOptionsFlagsSetEveryField(t *testing.T) {
 	opts.addRunFlags(flags)
 	want := defaultOptions("watcher", "1")
 	want.NATS.URL = "nats://127.0.0.1:4222"
-	if diff := cmp.Diff(want, opts); diff != "" {
-		t.Errorf("adding the flags changed the defaults (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "adding the flags changed the defaults", want, opts)
 	err := flags.Parse([]string{"--cluster=west", "--kubeconfig=k", "--nats-url=n", "--log-level=debug", "--log-format=text", "--metrics-addr=:1", "--health-addr=:2", "--replaces-cluster=u"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want.Cluster, want.Kube.Kubeconfig, want.NATS.URL, want.Log.Level, want.Log.Format = "west", "k", "n", "debug", "text"
 	want.MetricsAddr, want.HealthAddr, want.ReplacesCluster = ":1", ":2", "u"
-	if diff := cmp.Diff(want, opts); diff != "" {
-		t.Errorf("options (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "options", want, opts)
 }

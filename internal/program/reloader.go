@@ -7,11 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/pprof"
-	"os"
-	"path/filepath"
 	"time"
-
-	"github.com/nats-io/nats.go"
 )
 
 // profileLimit is how long a profile may take. The default of a request is 30 seconds.
@@ -37,8 +33,6 @@ type Note struct{ Setting, Text string }
 // NewReloader returns a Reloader with the defaults.
 func NewReloader(version string) *Reloader {
 	r := &Reloader{Process: defaultOptions("reloader", version), Watcher: NewWatcher(version), Actuator: NewActuator(version)}
-	r.Actuator.Embed = true
-	r.Actuator.Embedded.Replicas = 1
 	// The streams belong to this process, so no other process shares the work, unless there are replicas.
 	r.Actuator.Actuate.LeaderElect, r.Actuator.Actuate.PrivateStream = false, true
 	return r
@@ -48,8 +42,8 @@ func NewReloader(version string) *Reloader {
 // go to log.
 func (r *Reloader) Run(ctx context.Context, log io.Writer, build Build) error {
 	dirs := []string{r.StateDir}
-	if r.StateDir == "" { // A container with a read-only root may still write to its shared memory.
-		dirs = []string{filepath.Join(os.TempDir(), "keyturn-reloader"), filepath.Join("/dev/shm", "keyturn-reloader")}
+	if r.StateDir == "" {
+		dirs = temporary("keyturn-reloader")
 	}
 	state, err := openState(dirs, r.Watcher.Sources.KeyFile, rand.Reader)
 	if err != nil {
@@ -60,6 +54,7 @@ func (r *Reloader) Run(ctx context.Context, log io.Writer, build Build) error {
 
 func (r *Reloader) runIn(ctx context.Context, state state, log io.Writer, build Build) error {
 	r.Watcher.Sources.Cluster, r.Actuator.Actuate.Cluster = r.Process.Cluster, r.Process.Cluster
+	r.Actuator.Call.URL = r.Actuator.Actuate.Reloader.WebhookURL
 	r.Watcher.Sources.KeyFile, r.Actuator.Embedded.StoreDir = state.keyFile, state.streams
 	invalid := []error{r.Process.validate(), r.Watcher.Sources.Validate(), r.Actuator.Actuate.Validate(), r.Actuator.validateCall()}
 	if err := errors.Join(invalid...); err != nil {
@@ -68,16 +63,7 @@ func (r *Reloader) runIn(ctx context.Context, state state, log io.Writer, build 
 	return run(ctx, program{
 		Name: "reloader", Build: build, Options: r.Process, Log: log,
 		OneServer: true, Servers: []server{{Name: "pprof", Addr: r.PprofAddr, Handler: profiles(), WriteTimeout: profileLimit}},
-		// The actuator's connection starts the server that the watcher connects to.
-		Parts: []part{
-			{Role: "actuator", Prepare: r.Actuator.prepare, Connect: func(ctx context.Context, runtime *runtime) (*nats.Conn, error) {
-				r.warn(ctx, runtime, state)
-				return r.Actuator.connect(ctx, runtime)
-			}},
-			{Role: "watcher", Prepare: r.Watcher.prepare, Connect: func(ctx context.Context, runtime *runtime) (*nats.Conn, error) {
-				return runtime.Connect(ctx, r.Actuator.server.ClientOption())
-			}},
-		},
+		Parts: together(r.Watcher, r.Actuator, func(ctx context.Context, runtime *runtime) { r.warn(ctx, runtime, state) }),
 	})
 }
 

@@ -55,7 +55,10 @@ type prepared struct {
 
 // run runs a program until ctx ends or a step fails, and undoes its set-up. It returns the error of the work, or that of the
 // shutdown if the work has none.
-func run(ctx context.Context, p program) (err error) {
+func run(ctx context.Context, p program) error { return p.within(ctx, p.runParts) }
+
+// within does the work of a program between its set-up and its shutdown.
+func (p *program) within(ctx context.Context, work func(ctx context.Context, r *runtime) error) (err error) {
 	r, err := p.setUp(ctx)
 	if err != nil {
 		return err
@@ -70,6 +73,12 @@ func run(ctx context.Context, p program) (err error) {
 			keepSmall(ctx, p.SmallHeap)
 			return nil
 		})
+	}
+	return work(ctx, r)
+}
+
+func (p *program) runParts(ctx context.Context, r *runtime) (err error) {
+	if p.SmallHeap > 0 {
 		if err := CountRequests(r.observed.MeterProvider); err != nil {
 			return err
 		}
@@ -81,7 +90,7 @@ func run(ctx context.Context, p program) (err error) {
 		}
 	}
 	// Listen before connecting to NATS, which can take any time: a program that waits is alive.
-	if err := r.listen(ctx, p); err != nil {
+	if err := r.listen(ctx, *p); err != nil {
 		return err
 	}
 	for _, part := range parts {
@@ -142,7 +151,7 @@ type running struct {
 	work      prepared
 	connected atomic.Pointer[nats.Conn]
 	bus       *bus.Bus
-	keep      keep
+	keeps     []keep
 }
 
 // identify connects to NATS, opens the bus and compares the identity of the cluster.
@@ -162,32 +171,29 @@ func (p *running) identify(ctx context.Context, o Options) error {
 	if err := p.bus.Observe(p.runtime.Meter("bus")); err != nil {
 		return fmt.Errorf("observing the streams: %w", err)
 	}
+	p.keeps = []keep{p.bus.WatchHistory}
 	if p.part.Identify == nil {
-		p.keep = func(context.Context) error { return nil }
 		return nil
 	}
-	of := identity{client: p.work.Client, replaces: o.ReplacesCluster, interval: claimInterval, log: p.runtime.Logger}
-	p.keep, err = p.part.Identify(ctx, of, p.bus)
-	return err
+	of := identity{client: p.work.Client, replaces: o.ReplacesCluster, interval: claimCheckInterval, log: p.runtime.Logger}
+	name, err := p.part.Identify(ctx, of, p.bus)
+	if err != nil {
+		return err
+	}
+	p.keeps = append(p.keeps, name)
+	return nil
 }
 
-// run does the work until that ends, or until another cluster has taken the name of this one.
+// run does the work until that ends. Meanwhile it keeps the name of the cluster, and watches how full the history is.
 func (p *running) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	var taken error
 	var keeping sync.WaitGroup
-	keeping.Go(func() {
-		if taken = p.keep(ctx); taken != nil {
-			cancel()
-		}
-	})
-	err := p.work.Run(ctx, p.bus)
-	cancel()
-	keeping.Wait()
-	if taken != nil {
-		return taken
+	for _, keep := range p.keeps {
+		keeping.Go(func() { keep(ctx) })
 	}
-	return err
+	defer keeping.Wait()
+	defer cancel()
+	return p.work.Run(ctx, p.bus)
 }
 
 // runAll runs all parts until one of them ends, and then stops the others. It returns the error of the first one, joined with the errors of

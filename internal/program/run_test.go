@@ -11,7 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	corev1 "k8s.io/api/core/v1"
@@ -24,30 +23,11 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
-// answer is what a server of the program answers to a request of a path: the status, and a part of the body.
-type answer struct {
-	server, path string
-	code         int
-	body         string
-}
-
-func wantAnswers(t *testing.T, log *testkit.Log, want []answer) {
-	t.Helper()
-	for _, tt := range want {
-		code, body := get(t, log, tt.server, tt.path)
-		if code != tt.code || !strings.Contains(body, tt.body) {
-			t.Errorf("%s of %s is %d %q, want %d with %q", tt.path, tt.server, code, body, tt.code, tt.body)
-		}
-	}
-}
-
 // get sends a request to a server of the program, which must be listening.
 func get(t *testing.T, log *testkit.Log, server, path string) (code int, body string) {
 	t.Helper()
 	code, body, err := testkit.Get(t.Context(), "http://"+log.Addr(t, server)+path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return code, body
 }
 
@@ -96,7 +76,7 @@ func embed(t *testing.T, p *program) {
 		if err != nil {
 			return nil, err
 		}
-		return connection, bus.Declare(ctx, js, 1)
+		return connection, bus.Declare(ctx, js, bus.Declared(1))
 	}
 }
 
@@ -122,7 +102,11 @@ func TestRunRunsAProgramUntilTheContextEnds(t *testing.T) {
 	if err := b.CheckClaim(t.Context(), "uid-west", ""); err != nil {
 		t.Errorf("the name of the cluster: got %v, want it claimed for uid-west", err)
 	}
-	wantAnswers(t, log, []answer{
+	for _, tt := range []struct {
+		server, path string
+		code         int
+		body         string
+	}{
 		{"metrics", "/metrics", http.StatusOK, "go_goroutines"},
 		{"metrics", "/metrics", http.StatusOK, `k8s_cluster_name="west"`},
 		{"metrics", "/debug/pprof/", http.StatusNotFound, ""},
@@ -130,7 +114,11 @@ func TestRunRunsAProgramUntilTheContextEnds(t *testing.T) {
 		{"health", "/livez", http.StatusOK, "[+]deciding ok\n"},
 		{"health", "/readyz", http.StatusOK, "[+]workloads ok\n[+]nats ok\n"},
 		{"health", "/metrics", http.StatusNotFound, ""},
-	})
+	} {
+		if code, body := get(t, log, tt.server, tt.path); code != tt.code || !strings.Contains(body, tt.body) {
+			t.Errorf("%s of %s is %d %q, want %d with %q", tt.path, tt.server, code, body, tt.code, tt.body)
+		}
+	}
 
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -160,24 +148,6 @@ func TestRunListensBeforeNATSIsReached(t *testing.T) {
 	}
 }
 
-func TestRunConnectsToTheServerOfTheFlags(t *testing.T) {
-	log := &testkit.Log{}
-	p := testProgram(t, log, nil)
-	p.Parts[0].Connect, p.Options.NATS.URL = nil, "nats://127.0.0.1:1"
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, p) }()
-	testkit.Eventually(t, "it cannot reach the server", func() bool {
-		return strings.Contains(log.String(), `"nats unreachable","url":"nats://127.0.0.1:1"`)
-	}, log.String)
-	cancel()
-	err := testkit.Receive(t, "the end of the program", ended)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "nats://127.0.0.1:1") {
-		t.Errorf("got %v, want an error about the server that cannot be reached", err)
-	}
-}
-
 func TestRunUndoesWhatItSetUpWhenAStepFails(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tt := range []struct {
@@ -193,20 +163,6 @@ func TestRunUndoesWhatItSetUpWhenAStepFails(t *testing.T) {
 		{"a cluster whose name is another's", func(p *program) {
 			p.Parts[0].Identify = func(context.Context, identity, *bus.Bus) (keep, error) {
 				return nil, bus.ErrClaimed
-			}
-		}, bus.ErrClaimed.Error()},
-		{"a cluster whose name becomes another's", func(p *program) {
-			p.Parts[0].Identify = func(context.Context, identity, *bus.Bus) (keep, error) {
-				return func(context.Context) error { return bus.ErrClaimed }, nil
-			}
-			prepare := p.Parts[0].Prepare
-			p.Parts[0].Prepare = func(r *runtime) (prepared, error) {
-				work, err := prepare(r)
-				work.Run = func(ctx context.Context, _ *bus.Bus) error {
-					<-ctx.Done()
-					return nil
-				}
-				return work, err
 			}
 		}, bus.ErrClaimed.Error()},
 		{"work that fails", func(*program) {}, "broken"},
@@ -256,67 +212,7 @@ func TestTheEndClosesNATSFirstAndTelemetryLast(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	want := []string{"nats", "embedded nats", "health server", "metrics server", "memory", "telemetry"}
-	if diff := cmp.Diff(want, order); diff != "" {
-		t.Errorf("steps of the end (-want +got):\n%s", diff)
-	}
-}
-
-// beside adds a second part to a program that has one. It connects to the first part's server.
-func beside(p *program, work func(ctx context.Context, b *bus.Bus) error) {
-	var connection *nats.Conn
-	first := p.Parts[0].Connect
-	p.Parts[0].Connect = func(ctx context.Context, r *runtime) (*nats.Conn, error) {
-		var err error
-		connection, err = first(ctx, r)
-		return connection, err
-	}
-	p.Parts = append(p.Parts, part{
-		Role: "watcher",
-		Prepare: func(r *runtime) (prepared, error) {
-			r.Health.AddReadiness("sources", func() error { return nil })
-			return prepared{Run: work}, nil
-		},
-		Connect: func(context.Context, *runtime) (*nats.Conn, error) { return connection, nil },
-	})
-}
-
-func TestPartsShareOneServerAndRunUntilTheContextEnds(t *testing.T) {
-	log := &testkit.Log{}
-	began := make(chan bool, 2)
-	work := func(ctx context.Context, _ *bus.Bus) error {
-		began <- true
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	p := testProgram(t, log, work)
-	beside(&p, work)
-	p.Name, p.OneServer, p.Options.HealthAddr = "reloader", true, "192.0.2.1:1"
-	p.Servers = []server{{Name: "pprof", Addr: "127.0.0.1:0", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusTeapot)
-	})}}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- run(ctx, p)
-		close(began)
-	}()
-	for range 2 {
-		if !testkit.Receive(t, "the beginning of both parts", began, log.String) {
-			t.Fatalf("it ended before both parts began: %v", <-ended)
-		}
-	}
-	wantAnswers(t, log, []answer{
-		{"metrics", "/metrics", http.StatusOK, `service_name="keyturn-reloader"`},
-		{"metrics", "/live", http.StatusOK, "[+]deciding ok\n"},
-		{"metrics", "/livez", http.StatusOK, "[+]deciding ok\n"},
-		{"metrics", "/readyz", http.StatusOK, "[+]workloads ok\n[+]actuator nats ok\n[+]sources ok\n[+]watcher nats ok\n"},
-		{"metrics", "/debug/pprof/", http.StatusNotFound, ""},
-		{"pprof", "/", http.StatusTeapot, ""},
-	})
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want that of the parts", err)
-	}
+	testkit.WantEqual(t, "steps of the end", want, order)
 }
 
 func TestAPartThatEndsEndsTheOthers(t *testing.T) {
@@ -352,8 +248,7 @@ func TestAPartThatEndsEndsTheOthers(t *testing.T) {
 				defer cancel()
 				var parts []*running
 				for _, work := range tt.works {
-					idle := func(context.Context) error { return nil }
-					parts = append(parts, &running{work: prepared{Run: work}, keep: idle})
+					parts = append(parts, &running{work: prepared{Run: work}})
 				}
 				if tt.cancel {
 					cancel()

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestStackStopsInReverseOrderAndJoinsErrors(t *testing.T) {
@@ -22,15 +22,11 @@ func TestStackStopsInReverseOrderAndJoinsErrors(t *testing.T) {
 	stack.OnStop("three", func(context.Context) error { order = append(order, "three"); return context.Canceled })
 
 	err := stack.stop(t.Context())
-	if diff := cmp.Diff([]string{"three", "two", "one"}, order); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "order", []string{"three", "two", "one"}, order)
 	if !errors.Is(err, errOne) || !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v does not hold both", err)
 	}
-	if diff := cmp.Diff("stopping three: context canceled\nstopping one: one is broken", err.Error()); diff != "" {
-		t.Errorf("error (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "error", "stopping three: context canceled\nstopping one: one is broken", err.Error())
 	if err := stack.stop(t.Context()); err != nil || len(order) != 3 {
 		t.Errorf("stopping again did something: %v, %v", err, order)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // Attributes with different names in two versions of the conventions may mean the same, and a resource has only one schema.
@@ -46,7 +48,7 @@ func TestOneVersionOfTheSemanticConventionsIsUsed(t *testing.T) {
 		}
 		return nil
 	})
-	must(t, err)
+	testkit.Must(t, err)
 	if found < 2 {
 		t.Errorf("%d imports of the conventions were found: the test does not look where they are", found)
 	}

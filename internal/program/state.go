@@ -8,11 +8,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
+
+	"github.com/keyturn/keyturn/internal/bus/embedded"
 )
 
 // keyBytes is the size of a fingerprint key: the output of SHA-256.
 const keyBytes = 32
+
+// keyName is the name of the file with a fingerprint key that is kept beside the streams.
+const keyName = "fingerprint.key"
 
 // state is the directory in which the program reloader keeps its streams and its key.
 type state struct {
@@ -31,11 +35,11 @@ type state struct {
 // Fingerprints under different keys cannot be compared: if streams were kept without their key, every source that was written meanwhile
 // would count as changed. So they are removed if the key is lost, and all sources are recorded again.
 func openState(dirs []string, ownKey string, random io.Reader) (state, error) {
-	dir, lock, err := lockFirst(dirs)
+	dir, lock, err := lockFirst("--state-dir", dirs)
 	if err != nil {
 		return state{}, err
 	}
-	s := state{dir: dir, keyFile: filepath.Join(dir, "fingerprint.key"), streams: filepath.Join(dir, "nats"), lock: lock}
+	s := state{dir: dir, keyFile: filepath.Join(dir, keyName), streams: filepath.Join(dir, "nats"), lock: lock}
 	if err := s.prepare(ownKey, random); err != nil {
 		return state{}, errors.Join(err, lock.Close())
 	}
@@ -60,74 +64,55 @@ func (s *state) prepare(ownKey string, random io.Reader) error {
 		return fmt.Errorf("--state-dir: removing the streams of a lost key: %w", err)
 	}
 	s.made = true
-	return makeKey(s.keyFile, random)
-}
-
-// makeKey creates a key file. The file is on the disk before the key is used, and it is complete or missing even if the process is
-// killed meanwhile.
-func makeKey(path string, random io.Reader) error {
-	key := make([]byte, keyBytes)
-	if _, err := io.ReadFull(random, key); err != nil {
-		return fmt.Errorf("generating the fingerprint key: %w", err)
-	}
-	temporary := path + ".new"
-	err := writeThrough(temporary, []byte(base64.StdEncoding.EncodeToString(key)+"\n"))
-	if err == nil {
-		err = os.Rename(temporary, path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
-	if err != nil {
+	if err := makeKey(s.keyFile, random); err != nil {
 		return fmt.Errorf("--state-dir: %w", err)
 	}
 	return nil
 }
 
-// writeThrough writes a file and waits until its content is on the disk.
-func writeThrough(path string, content []byte) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
+func makeKey(path string, random io.Reader) error {
+	key := make([]byte, keyBytes)
+	if _, err := io.ReadFull(random, key); err != nil {
+		return fmt.Errorf("generating the fingerprint key: %w", err)
 	}
-	_, err = file.Write(content)
-	return errors.Join(err, file.Sync(), file.Close())
-}
-
-// syncDir waits until the names in a directory are on the disk.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return embedded.WriteKeyFile(path, []byte(base64.StdEncoding.EncodeToString(key)+"\n"))
 }
 
 // errInUse means that another process has the lock of a directory.
 var errInUse = errors.New("another process uses the directory")
 
+// errForeign means that another user could have put keys into a directory, or can take them from it.
+var errForeign = errors.New("another user made the directory, or may write to it")
+
 // lockDir creates a directory if needed, and locks it. The lock is held until the file is closed or the process ends, so a killed process leaves
-// no lock.
+// no lock. Where everybody may create files, the directory has to be this user's alone.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
+	}
+	if parent, err := os.Stat(filepath.Dir(dir)); err != nil {
+		return nil, err
+	} else if parent.Mode().Perm()&0o002 != 0 && !isPrivate(dir) {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: errForeign}
 	}
 	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = errInUse
-	}
-	if err != nil {
+	if err := flock(file); err != nil {
 		return nil, errors.Join(&fs.PathError{Op: "lock", Path: dir, Err: err}, file.Close())
 	}
 	return file, nil
 }
 
-// lockFirst locks the first of the directories that this program may write to. If there is none, the error is about the first directory.
-func lockFirst(dirs []string) (dir string, lock *os.File, err error) {
+// temporary returns the directories of a state that is kept nowhere else. A container with a read-only root may still write to its shared memory.
+func temporary(name string) []string {
+	return []string{filepath.Join(os.TempDir(), name), filepath.Join("/dev/shm", name)}
+}
+
+// lockFirst locks the first of the directories that this program may write to. If there is none, the error is about the first directory, and names
+// the flag.
+func lockFirst(flag string, dirs []string) (dir string, lock *os.File, err error) {
 	for _, dir := range dirs {
 		lock, lockErr := lockDir(dir)
 		if lockErr == nil {
@@ -140,5 +125,5 @@ func lockFirst(dirs []string) (dir string, lock *os.File, err error) {
 			break // Do not run beside the other process with another directory.
 		}
 	}
-	return "", nil, fmt.Errorf("--state-dir: %w, want a directory of its own that this program may write to", err)
+	return "", nil, fmt.Errorf("%s: %w, want a directory of its own that this program may write to", flag, err)
 }

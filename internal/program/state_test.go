@@ -5,7 +5,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // random returns a reader with enough bytes for a key, all of the same value.
@@ -27,28 +30,18 @@ func TestTheKeyAndTheStreamsOfAStateAreLostTogether(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state")
 			before, err := openState([]string{dir}, "", random('a'))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if !before.made {
 				t.Error("the first state is not new")
 			}
 			first := read(t, before.keyFile)
 			closed(t, before)
 			message := filepath.Join(before.streams, "jetstream", "message")
-			if err := os.MkdirAll(filepath.Dir(message), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(message, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := tt.lose(before); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.MkdirAll(filepath.Dir(message), 0o700))
+			testkit.Must(t, os.WriteFile(message, nil, 0o600))
+			testkit.Must(t, tt.lose(before))
 			after, err := openState([]string{dir}, "", random('b'))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer closed(t, after)
 			_, err = os.Stat(message)
 			if kept := err == nil; kept != tt.streamsKept {
@@ -66,15 +59,11 @@ func TestTheKeyAndTheStreamsOfAStateAreLostTogether(t *testing.T) {
 
 func TestTheKeyOfAStateIsPrivate(t *testing.T) {
 	s, err := openState([]string{filepath.Join(t.TempDir(), "state")}, "", random('a'))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer closed(t, s)
 	for path, want := range map[string]os.FileMode{s.keyFile: 0o600, filepath.Dir(s.keyFile): 0o700} {
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if got := info.Mode().Perm(); got != want {
 			t.Errorf("mode of %s: got %o, want %o", filepath.Base(path), got, want)
 		}
@@ -84,9 +73,7 @@ func TestTheKeyOfAStateIsPrivate(t *testing.T) {
 func TestAKeyFileOfOnesOwnIsUsedInstead(t *testing.T) {
 	dir := t.TempDir()
 	s, err := openState([]string{dir}, "/keys/own", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer closed(t, s)
 	if s.keyFile != "/keys/own" || !s.made {
 		t.Errorf("got %+v, want the own key of a new state", s)
@@ -99,9 +86,7 @@ func TestAKeyFileOfOnesOwnIsUsedInstead(t *testing.T) {
 func TestAStateHasOneProcess(t *testing.T) {
 	dir := t.TempDir()
 	s, err := openState([]string{dir}, "", random('a'))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, err = openState([]string{dir, t.TempDir()}, "", random('b'))
 	want := "--state-dir: lock " + dir + ": another process uses the directory, want a directory of its own that this program may write to"
 	if !errors.Is(err, errInUse) || err.Error() != want {
@@ -116,16 +101,39 @@ func TestAStateHasOneProcess(t *testing.T) {
 
 func TestATemporaryStateIsWhereItCanBe(t *testing.T) {
 	file, dir := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, nil, 0o600))
 	s, err := openState([]string{filepath.Join(file, "state"), dir}, "", random('a'))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer closed(t, s)
 	if s.dir != dir || filepath.Dir(s.keyFile) != dir || filepath.Dir(s.streams) != dir {
 		t.Errorf("got %+v, want all of it in %s", s, dir)
+	}
+}
+
+func TestNoKeysAreTakenFromADirectoryOfAnotherUser(t *testing.T) {
+	shared := t.TempDir()
+	testkit.Must(t, os.Chmod(shared, 0o777))
+	for _, tt := range []struct {
+		name string
+		make func(dir string) error
+		want error
+	}{
+		{"there is none yet", func(string) error { return nil }, nil},
+		{"it is this user's alone", func(dir string) error { return os.Mkdir(dir, 0o700) }, nil},
+		{"others may write to it", func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777)) }, errForeign},
+		{"it is a link", func(dir string) error { return os.Symlink(t.TempDir(), dir) }, errForeign},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filepath.Join(shared, strings.ReplaceAll(tt.name, " ", "-"))
+			testkit.Must(t, tt.make(dir))
+			s, err := openState([]string{dir}, "", random('a'))
+			if !errors.Is(err, tt.want) {
+				t.Fatalf("got %v, want %v", err, tt.want)
+			}
+			if err == nil {
+				closed(t, s)
+			}
+		})
 	}
 }
 
@@ -140,8 +148,6 @@ func closed(t *testing.T, s state) {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return string(content)
 }

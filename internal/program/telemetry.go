@@ -101,7 +101,6 @@ func newResource(ctx context.Context, service Service) (*resource.Resource, erro
 	)
 }
 
-// disabled reports whether the environment turns OpenTelemetry off altogether.
 func disabled() bool {
 	return strings.EqualFold(env("OTEL_SDK_DISABLED"), "true")
 }

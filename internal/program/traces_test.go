@@ -5,11 +5,10 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // gatedExporter exports when its gate opens.
@@ -21,16 +20,17 @@ func (e *gatedExporter) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) er
 func (e *gatedExporter) Shutdown(context.Context) error                             { return nil }
 
 func TestSpanQueueDropsAndCountsWhatDoesNotFit(t *testing.T) {
+	of := func(outcome string) string { return "keyturn.telemetry.spans{outcome=" + outcome + "}" }
 	for _, tt := range []struct {
 		name    string
 		sampler sdktrace.Sampler
 		export  error
 		want    map[string]int64
 	}{
-		{"spans over the limit are dropped", sdktrace.AlwaysSample(), nil, map[string]int64{"exported": 4, "dropped": 6}},
+		{"spans over the limit are dropped", sdktrace.AlwaysSample(), nil, map[string]int64{of("exported"): 4, of("dropped"): 6}},
 		{
 			"an export that fails is counted as such", sdktrace.AlwaysSample(), errors.New("receiver is gone"),
-			map[string]int64{"failed": 4, "dropped": 6},
+			map[string]int64{of("failed"): 4, of("dropped"): 6},
 		},
 		{"spans that are not sampled take no place", recordOnly{}, nil, map[string]int64{}},
 	} {
@@ -40,7 +40,7 @@ func TestSpanQueueDropsAndCountsWhatDoesNotFit(t *testing.T) {
 			reader := sdkmetric.NewManualReader()
 			exporter := &gatedExporter{gate: make(chan error)}
 			queue, err := newSpanQueue(exporter, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-			must(t, err)
+			testkit.Must(t, err)
 			provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(queue), sdktrace.WithSampler(tt.sampler))
 			// The exporter's gate is closed, and yet this returns: a full queue blocks nobody.
 			for range 10 {
@@ -63,9 +63,7 @@ func TestSpanQueueDropsAndCountsWhatDoesNotFit(t *testing.T) {
 			if shutdown != nil {
 				t.Errorf("shutting down: %v", shutdown)
 			}
-			if diff := cmp.Diff(tt.want, spansByOutcome(t, reader)); diff != "" {
-				t.Errorf("spans (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "spans", tt.want, testkit.Measured(t, reader))
 			if pending := queue.pending.Load(); pending != 0 {
 				t.Errorf("%d spans are pending after the end", pending)
 			}
@@ -80,24 +78,3 @@ func (recordOnly) ShouldSample(sdktrace.SamplingParameters) sdktrace.SamplingRes
 	return sdktrace.SamplingResult{Decision: sdktrace.RecordOnly}
 }
 func (recordOnly) Description() string { return "recordOnly" }
-
-// spansByOutcome reads keyturn.telemetry.spans.
-func spansByOutcome(t testing.TB, reader sdkmetric.Reader) map[string]int64 {
-	t.Helper()
-	var data metricdata.ResourceMetrics
-	must(t, reader.Collect(t.Context(), &data))
-	spans := map[string]int64{}
-	for _, scope := range data.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			sum, ok := m.Data.(metricdata.Sum[int64])
-			if !ok || m.Name != "keyturn.telemetry.spans" {
-				t.Fatalf("unexpected metric %s", m.Name)
-			}
-			for _, point := range sum.DataPoints {
-				outcome, _ := point.Attributes.Value(attribute.Key("outcome"))
-				spans[outcome.AsString()] = point.Value
-			}
-		}
-	}
-	return spans
-}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheAnnotationSaysWhichFieldsHaveWhichKeys(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, text string
 		want       []string // pointer, Secret and key
 		err        string
@@ -26,8 +26,7 @@ func TestTheAnnotationSaysWhichFieldsHaveWhichKeys(t *testing.T) {
 		{name: "metadata", text: "metadata.labels.a=secret/db/k", err: "field 1 is not a field below spec, or goes through a list"},
 		{name: "a list", text: "spec.a[*]=secret/db/k", err: "field 1 is not a field below spec, or goes through a list"},
 		{name: "one in another", text: "spec.a.b=secret/db/k;spec.a=secret/db/l", err: "field 2 is that of another one, or contains it, or is in it"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			wishes, err := parseWishes(tt.text)
 			if tt.err != "" {

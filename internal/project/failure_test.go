@@ -7,12 +7,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestAFailureHasNoTextOfTheAPIServer(t *testing.T) {
 	const value = "s3cret"
 	wishes, err := parseWishes("spec.auth.password=secret/db/password;spec.auth.user=secret/db/user")
-	must(t, err)
+	testkit.Must(t, err)
 	answer := func(code int32, why metav1.StatusReason, causes ...metav1.StatusCause) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
 			Code: code, Reason: why, Message: "Invalid value: " + value, Details: &metav1.StatusDetails{Name: value, Causes: causes},
@@ -22,7 +24,7 @@ func TestAFailureHasNoTextOfTheAPIServer(t *testing.T) {
 		return metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: field, Message: "Invalid value: " + value}
 	}
 	owned := metav1.StatusCause{Type: metav1.CauseTypeFieldManagerConflict, Field: ".spec.auth.password", Message: "conflict with " + value}
-	tests := []struct {
+	for _, tt := range []struct {
 		name, text string
 		err        error
 		reason     reason
@@ -33,8 +35,7 @@ func TestAFailureHasNoTextOfTheAPIServer(t *testing.T) {
 		{"another manager", "applying: Conflict (code 409), spec.auth.password", answer(409, metav1.StatusReasonConflict, owned), reasonConflict},
 		{"a permission", "applying: Forbidden (code 403)", answer(403, metav1.StatusReasonForbidden), reasonForbidden},
 		{"no answer", "applying: no answer of the api server", errors.New("proxy: " + value), reasonNone},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := reduce("applying", tt.err, wishes)
 			if f.Error() != tt.text || f.reason() != tt.reason {

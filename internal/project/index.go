@@ -1,10 +1,11 @@
 package project
 
 import (
+	"context"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // index has the resources that concern the projector. It is safe for concurrent use.
@@ -105,64 +106,35 @@ func (x *index) remove(k key) {
 	}
 }
 
-// store makes the index the store of the reflector for one kind in one namespace. It reduces objects before they are kept, even while a
-// streamed list is being collected.
-type store struct {
+// sink takes the resources of one kind in one namespace into the index.
+type sink struct {
 	index     *index
 	kind      *kind
 	namespace string
 	listed    func()
 }
 
-var _ cache.TransformingStore = (*store)(nil)
-
-func (s *store) target(obj any) (*target, bool) {
-	switch obj := obj.(type) {
-	case *target:
-		return obj, true
-	case *unstructured.Unstructured:
-		return s.index.digests.read(s.kind, obj), true
+// Reduce implements kube.Sink.
+func (s *sink) Reduce(object runtime.Object) (*target, bool) {
+	resource, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	return s.index.digests.read(s.kind, resource), true
 }
 
-// Transformer makes the reflector keep targets instead of objects.
-func (s *store) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) {
-		if t, ok := s.target(obj); ok {
-			return t, nil
-		}
-		return obj, nil
-	}
-}
+// Put implements kube.Sink.
+func (s *sink) Put(_ context.Context, t *target) { s.index.put(t) }
 
-// Add is called with an object that was created.
-func (s *store) Add(obj any) error { return s.Update(obj) }
+// Drop implements kube.Sink.
+func (s *sink) Drop(_ context.Context, t *target) { s.index.remove(t.key()) }
 
-// Update is called with an object that was written.
-func (s *store) Update(obj any) error {
-	if t, ok := s.target(obj); ok {
-		s.index.put(t)
-	}
-	return nil
-}
-
-// Delete is called with an object that was deleted.
-func (s *store) Delete(obj any) error {
-	if t, ok := s.target(obj); ok {
-		s.index.remove(t.key())
-	}
-	return nil
-}
-
-// Replace is called with the result of a list.
-func (s *store) Replace(list []any, _ string) error {
+// Replace implements kube.Sink.
+func (s *sink) Replace(_ context.Context, list []*target, _ string) {
 	found := make(map[key]bool, len(list))
-	for _, obj := range list {
-		if t, ok := s.target(obj); ok {
-			found[t.key()] = true
-			s.index.put(t)
-		}
+	for _, t := range list {
+		found[t.key()] = true
+		s.index.put(t)
 	}
 	for _, k := range s.index.all(func(t *target) bool { return t.kind == s.kind && t.namespace == s.namespace }) {
 		if !found[k] {
@@ -170,8 +142,4 @@ func (s *store) Replace(list []any, _ string) error {
 		}
 	}
 	s.listed()
-	return nil
 }
-
-// Resync does nothing: Projector.resync queues the resources again.
-func (s *store) Resync() error { return nil }

@@ -34,7 +34,6 @@ type item struct {
 	rewrites rewrites
 }
 
-// owe appends a report to be published.
 func (i *item) owe(report events.Projection) {
 	i.owed = append(i.owed, report)
 	i.owed = i.owed[max(0, len(i.owed)-maxOwed):]
@@ -85,7 +84,6 @@ type rewrites struct {
 	backoff    wait.Backoff
 }
 
-// add records a write.
 func (r *rewrites) add(now time.Time) {
 	if now.Sub(r.last) > quiet {
 		r.backoff = kube.PatchBackoff()

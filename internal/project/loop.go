@@ -42,7 +42,6 @@ type loop struct {
 	waiting  []key
 }
 
-// add queues a resource with a cause.
 func (l *loop) add(k key, c *cause) {
 	l.mu.Lock()
 	i := l.item(k)

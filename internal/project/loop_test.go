@@ -34,6 +34,7 @@ import (
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // stream is a bus that takes no event while it is down, nor the next ones that fail.
@@ -66,7 +67,7 @@ func (s *stream) reasons() []string {
 type bench struct {
 	*testing.T
 	*loop
-	store  *store
+	store  *testStore
 	bus    *stream
 	client *fake.Clientset
 	main   key
@@ -82,7 +83,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	metrics, err := newMetrics(noop.NewMeterProvider().Meter(""))
-	must(t, err)
+	testkit.Must(t, err)
 	b := &bench{
 		T: t, bus: &stream{}, client: fake.NewClientset(), main: key{kind: "widget", namespace: "shop", name: "main"}, version: 10,
 		clock: time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC),
@@ -123,7 +124,7 @@ func (b *bench) secret(password string) {
 	b.Helper()
 	object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}, Data: map[string][]byte{"password": []byte(password)}}
 	_ = b.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), "shop", "db")
-	must(b, b.client.Tracker().Add(object))
+	testkit.Must(b, b.client.Tracker().Add(object))
 }
 
 // sees has the watch tell of the resource.
@@ -131,7 +132,7 @@ func (b *bench) sees(wants, password string) {
 	b.Helper()
 	object := equal(password)
 	object.SetAnnotations(map[string]string{annotation: wants})
-	must(b, b.store.Update(object))
+	testkit.Must(b, b.store.Update(object))
 }
 
 // steps deals with the resource so often, some time apart.
@@ -233,7 +234,7 @@ func TestTheReportsOfAResourceThatWantsNothingAnyMoreArePublished(t *testing.T) 
 		b.steps(1)
 		released := widget("main", "", "b")
 		released.SetManagedFields(nil)
-		must(t, b.store.Update(released))
+		testkit.Must(t, b.store.Update(released))
 		b.steps(1)
 		if len(b.items) != 0 {
 			t.Errorf("%d resources are known, want none", len(b.items))
@@ -315,7 +316,7 @@ func TestARefusedResourceIsDueInItsNextGeneration(t *testing.T) {
 		due = 0
 		object := widget("main", wantsDB, "a")
 		object.SetGeneration(generation)
-		must(t, b.store.Update(object))
+		testkit.Must(t, b.store.Update(object))
 		if due != want {
 			t.Errorf("generation %d: due %d times, want %d", generation, due, want)
 		}
@@ -350,7 +351,7 @@ func TestARefusedResourceIsDueInItsNextGeneration(t *testing.T) {
 func TestAValueThatIsNotKeptIsToldOnce(t *testing.T) {
 	object := widget("main", wantsDB, "other")
 	wishes, err := parseWishes(wantsDB + "; spec.auth.user=secret/db/user; spec.size=secret/db/size")
-	must(t, err)
+	testkit.Must(t, err)
 	object.Object["spec"].(map[string]any)["size"] = "3"
 	got := notKept(wishes, []string{"password", "user", "3"}, object)
 	if want := []string{"spec.auth.password", "spec.auth.user"}; !slices.Equal(got, want) {
@@ -392,13 +393,13 @@ func TestResourcesWhoseWebhookDoesNotAnswerDelayNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, server := newBench(t), &webhooked{tried: map[string]time.Time{}}
 		client, err := dynamic.NewForConfigAndClient(&rest.Config{Host: "http://api", QPS: -1}, &http.Client{Transport: server})
-		must(t, err)
+		testkit.Must(t, err)
 		b.apply.dynamic = client
 		b.now = time.Now
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}, Data: map[string][]byte{"password": []byte("b")}}
-		must(t, b.client.Tracker().Add(secret))
+		testkit.Must(t, b.client.Tracker().Add(secret))
 		sees := func(name string) key {
-			must(t, b.store.Update(widget(name, wantsDB, "a")))
+			testkit.Must(t, b.store.Update(widget(name, wantsDB, "a")))
 			return key{kind: "widget", namespace: "shop", name: name}
 		}
 		for i := range hanging {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // Options configures a Projector. All fields are required unless they say otherwise.
@@ -45,7 +46,7 @@ func DefaultOptions() Options { return Options{Resync: 10 * time.Minute} }
 // AddFlags adds the flags of the options.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ConfigFile, "projections-config", o.ConfigFile,
-		"`file` that says which fields of which kinds may have values of which Secrets (docs/projection.md); required")
+		"`file` that says which fields of which kinds may have values of which Secrets (docs/how-to/project-values.md); required")
 	flags.DurationVar(&o.Resync, "resync", o.Resync, "how often all resources and their Secrets are compared again, whatever events say")
 }
 
@@ -157,18 +158,10 @@ func (p *Projector) receive(ctx context.Context, durable string, d *bus.Delivery
 	}
 }
 
-// resync queues all resources periodically.
 func (p *Projector) resync(ctx context.Context) {
-	ticker := time.NewTicker(p.options.Resync)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			for _, k := range p.index.all(func(*target) bool { return true }) {
-				p.loop.queue.Add(k)
-			}
+	for kube.Sleep(ctx, p.options.Resync) {
+		for _, k := range p.index.all(func(*target) bool { return true }) {
+			p.loop.queue.Add(k)
 		}
 	}
 }

@@ -47,14 +47,14 @@ func place(k *kind, namespace string) string {
 // reflect reflects a kind in a namespace until the context is done.
 func (r *reflectors) reflect(ctx context.Context, k *kind, namespace string) {
 	client, where := r.client.Resource(k.resource).Namespace(namespace), place(k, namespace)
-	s := &store{index: r.index, kind: k, namespace: namespace, listed: func() { r.listed(where) }}
+	s := &sink{index: r.index, kind: k, namespace: namespace, listed: func() { r.listed(where) }}
 	list := func(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 		list, err := client.List(ctx, options)
 		r.check(ctx, where, err)
 		return list, err
 	}
 	reflector := kube.Reflector[*unstructured.UnstructuredList]{
-		Resource: client, Client: r.client, Where: where, Example: &unstructured.Unstructured{}, Store: s,
+		Resource: client, Client: r.client, Where: where, Example: &unstructured.Unstructured{}, Store: kube.StoreOf[*target](ctx, s),
 	}
 	for kube.AwaitInstalled(ctx, list, installInterval, func() {
 		r.log.InfoContext(ctx, "kind of resources not installed; waiting for it", "resource", where, "retry_in", installInterval)
@@ -68,7 +68,7 @@ func (r *reflectors) reflect(ctx context.Context, k *kind, namespace string) {
 			return nil
 		})
 		if ctx.Err() == nil {
-			_ = s.Replace(nil, "") // Replace never fails.
+			s.Replace(ctx, nil, "")
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestWhatIsSaidToAListIsNotRepeated(t *testing.T) {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Reason: why, Message: "conversion webhook failed: " + value}}
 	}
 	ended := &metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError, Message: value}
-	tests := []struct {
+	for _, tt := range []struct {
 		name, want string
 		list       error
 		watch      runtime.Object
@@ -35,11 +35,10 @@ func TestWhatIsSaidToAListIsNotRepeated(t *testing.T) {
 		{"a refusal", "grant it as in deploy/projections/example: listing and watching: Forbidden (code 403)", answer(403, metav1.StatusReasonForbidden), nil},
 		{"no answer", "listing and watching: no answer of the api server", errors.New("proxy: " + value), nil},
 		{"a watch that ends with an error", "listing and watching", nil, ended},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			kinds, err := parseConfig([]byte(widgets))
-			must(t, err)
+			testkit.Must(t, err)
 			lists := map[schema.GroupVersionResource]string{kinds[0].resource: "WidgetList"}
 			client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)
 			client.PrependReactor("list", "widgets", func(clienttesting.Action) (bool, runtime.Object, error) {

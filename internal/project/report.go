@@ -83,7 +83,6 @@ func (r *reporter) tell(ctx context.Context, t *target, of result, causes []*cau
 	return p
 }
 
-// tellKubernetes writes a Kubernetes Event about the resource.
 func (r *reporter) tellKubernetes(ctx context.Context, t *target, p events.Projection) {
 	kind, why := corev1.EventTypeNormal, "Projected"
 	if p.Verb != events.VerbApplied {

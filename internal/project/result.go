@@ -83,12 +83,10 @@ func (r result) unwritten() result {
 	return r
 }
 
-// repeats reports whether the result says the same as told.
 func (r result) repeats(told result) bool {
 	return r.reason == told.reason && r.message == told.message
 }
 
-// explain returns the message of a success.
 func explain(why reason, t *target) string {
 	switch {
 	case why == reasonReleased && len(t.wishes) == 0:

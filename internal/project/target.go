@@ -70,7 +70,6 @@ func (t *target) differences() (missing, dropped bool) {
 	return missing, dropped
 }
 
-// read returns the target for a resource.
 func (d digests) read(k *kind, object *unstructured.Unstructured) *target {
 	t := &target{
 		kind: k, namespace: object.GetNamespace(), name: object.GetName(), uid: string(object.GetUID()), version: object.GetResourceVersion(),
@@ -165,7 +164,6 @@ func owners(entries []metav1.ManagedFieldsEntry) (owned, shared []string) {
 	return owned, shared
 }
 
-// isOurs reports whether an entry is the projector's own.
 func isOurs(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }

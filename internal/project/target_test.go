@@ -10,19 +10,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-func testIndex(t *testing.T) (*store, *[]key) {
+// testStore is the store of the widgets of a namespace, with its index.
+type testStore struct {
+	cache.TransformingStore
+	index *index
+}
+
+func testIndex(t *testing.T) (*testStore, *[]key) {
 	t.Helper()
 	kinds, err := parseConfig([]byte(widgets))
-	must(t, err)
+	testkit.Must(t, err)
 	digests, err := newDigests(rand.Reader)
-	must(t, err)
+	testkit.Must(t, err)
 	var due []key
 	x := newIndex(digests, func(k key) { due = append(due, k) })
-	return &store{index: x, kind: kinds[0], namespace: "shop", listed: func() {}}, &due
+	s := &sink{index: x, kind: kinds[0], namespace: "shop", listed: func() {}}
+	return &testStore{kube.StoreOf[*target](t.Context(), s), x}, &due
 }
 
 // widget is one whose password the projector has applied.
@@ -50,7 +60,7 @@ func TestOfAResourceNoValueIsKept(t *testing.T) {
 	const wants, value = "spec.auth.password=secret/db/password", "s3cret-of-the-field"
 	s, _ := testIndex(t)
 	kept, err := s.Transformer()(widget("main", wants, value))
-	must(t, err)
+	testkit.Must(t, err)
 	read, ok := kept.(*target)
 	if !ok {
 		t.Fatalf("got %T, want what is kept of it", kept)
@@ -81,7 +91,7 @@ func TestAResourceIsDueWhenWhatItWantsOrHasIsAnother(t *testing.T) {
 	step := func(what string, want int, do func() error) {
 		t.Helper()
 		*due = nil
-		must(t, do())
+		testkit.Must(t, do())
 		if len(*due) != want {
 			t.Errorf("%s: due %d times, want %d", what, len(*due), want)
 		}
@@ -131,14 +141,6 @@ func TestAResourceIsDueWhenWhatItWantsOrHasIsAnother(t *testing.T) {
 	})
 }
 
-// must ends the test at an error.
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
 // another are the fields of who has created the widget.
 var another = []metav1.ManagedFieldsEntry{{
 	Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:auth":{"f:password":{}}}}`),
@@ -151,7 +153,7 @@ func TestAnotherOwnerOfAFieldIsToldBeforeThereIsAConflict(t *testing.T) {
 	b.secret("a")
 	created := equal("a")
 	created.SetManagedFields(another)
-	must(t, b.store.Update(created))
+	testkit.Must(t, b.store.Update(created))
 	b.shared = true
 	b.steps(1)
 	if due != 2 || b.applied != 1 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // createdObject is a Secret that was created, and last written some time later.
@@ -85,19 +86,13 @@ func createdAt(secret *corev1.Secret, at time.Time) *corev1.Secret {
 	return secret
 }
 
-// hasWatched waits until a watcher has recorded on the stream that it is watching.
-func (b *bench) hasWatched() {
-	b.Helper()
-	b.eventually("the watcher has said that it watches", func() bool {
-		list, err := b.bus.Watched(b.Context())
-		return err == nil && len(list) == 1
-	})
-}
-
 func TestASourceThatWasCreatedWhileNoWatcherRanIsAChange(t *testing.T) {
 	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"))
 	stop := b.ready(b.options())
-	b.hasWatched()
+	b.eventually("the watcher has said that it watches", func() bool {
+		list, err := b.bus.Watched(t.Context())
+		return err == nil && len(list) == 1
+	})
 	stop()
 	b.create(createdAt(secretOf("shop", "new", "u2", "2", "one"), time.Now()))
 	b.create(createdAt(secretOf("shop", "restored", "u3", "3", "one"), time.Now().Add(-24*time.Hour)))
@@ -109,7 +104,11 @@ func TestASourceThatWasCreatedWhileNoWatcherRanIsAChange(t *testing.T) {
 		got[1], got[2] = got[2], got[1]
 	}
 	want := []string{"secret/db observed u1/1 {a b} []", "secret/new changed u2/2@2 {a b} [a b] created", "secret/restored observed u3/3 {a b} []"}
-	wantEqual(t, "events", want, got)
+	testkit.WantEqual(t, "events", want, got)
+}
+
+func namespaceOf(name, version, team string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version, Labels: map[string]string{"team": team}}}
 }
 
 func TestANamespaceThatIsCreatedBringsWhatIsNew(t *testing.T) {
@@ -124,14 +123,12 @@ func TestANamespaceThatIsCreatedBringsWhatIsNew(t *testing.T) {
 	b.create(secretOf("shop", "new", "u4", "4", "one"))
 	b.eventually("what is in a known one is told", func() bool { return len(b.history()) == 2 })
 	<-w.pending.quiet()
-	if _, err := b.client.CoreV1().Namespaces().Update(t.Context(), namespaceOf("bank", "5", "a"), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := b.client.CoreV1().Namespaces().Update(t.Context(), namespaceOf("bank", "5", "a"), metav1.UpdateOptions{})
+	testkit.Must(t, err)
 	b.eventually("what is in the labelled one is told", func() bool { return len(b.history()) == 3 })
-	if _, err := b.client.CoreV1().Namespaces().Create(t.Context(), namespaceOf("late", "6", "a"), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = b.client.CoreV1().Namespaces().Create(t.Context(), namespaceOf("late", "6", "a"), metav1.CreateOptions{})
+	testkit.Must(t, err)
 	b.eventually("what is in the new one is told", func() bool { return len(b.history()) == 4 })
 	want := []string{"secret/new observed u2/2 {a b} []", "secret/new changed u3/3@3 {a b} [a b] created"}
-	wantEqual(t, "events", want, b.history()[2:])
+	testkit.WantEqual(t, "events", want, b.history()[2:])
 }

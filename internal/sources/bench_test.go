@@ -55,7 +55,7 @@ func newBench(t *testing.T, objects ...runtime.Object) *bench {
 	b.nc, b.js = natstest.Streams(t)
 	var err error
 	b.bus, err = bus.Open(t.Context(), b.nc, testCluster, nil)
-	must(t, err)
+	testkit.Must(t, err)
 	b.keyFile = keyFileOf(t)
 	return b
 }
@@ -73,7 +73,7 @@ func (b *bench) options() Options {
 func (b *bench) start(options Options) (*Watcher, func()) {
 	b.Helper()
 	w, err := New(options)
-	must(b, err)
+	testkit.Must(b, err)
 	stop := testkit.Run(b.T, "watcher", func(ctx context.Context) error { return w.Run(ctx, b.bus) })
 	return w, stop
 }
@@ -145,9 +145,9 @@ func (b *bench) changes() []events.Change {
 			b.Errorf("the value was published: %s", raw.Data)
 		}
 		event, err := events.FromMsg(raw.Subject, raw.Header, raw.Data)
-		must(b, err)
+		testkit.Must(b, err)
 		change, err := events.ParseChange(event)
-		must(b, err)
+		testkit.Must(b, err)
 		list = append(list, change)
 	}
 	return list
@@ -216,16 +216,16 @@ func (b *bench) want(wanted ...string) {
 func (b *bench) create(secret *corev1.Secret) {
 	b.Helper()
 	_, err := b.client.CoreV1().Secrets(secret.Namespace).Create(b.Context(), secret, metav1.CreateOptions{})
-	must(b, err)
+	testkit.Must(b, err)
 }
 
 func (b *bench) update(secret *corev1.Secret) {
 	b.Helper()
 	_, err := b.client.CoreV1().Secrets(secret.Namespace).Update(b.Context(), secret, metav1.UpdateOptions{})
-	must(b, err)
+	testkit.Must(b, err)
 }
 
 func (b *bench) delete(namespace, name string) {
 	b.Helper()
-	must(b, b.client.CoreV1().Secrets(namespace).Delete(b.Context(), name, metav1.DeleteOptions{}))
+	testkit.Must(b, b.client.CoreV1().Secrets(namespace).Delete(b.Context(), name, metav1.DeleteOptions{}))
 }

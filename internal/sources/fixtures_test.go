@@ -26,6 +26,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // testSource is the source of tests that need only one, and otherSource is beside it.
@@ -48,14 +49,14 @@ var fingerprint = fingerprintOf("1")
 func keyFileOf(tb testing.TB) string {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), "keys")
-	must(tb, os.WriteFile(file, []byte(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))), 0o600))
+	testkit.Must(tb, os.WriteFile(file, []byte(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))), 0o600))
 	return file
 }
 
 func ringOf(tb testing.TB) *kinds.Keyring {
 	tb.Helper()
 	ring, err := kinds.LoadKeyring(keyFileOf(tb))
-	must(tb, err)
+	testkit.Must(tb, err)
 	return ring
 }
 
@@ -63,7 +64,7 @@ func ringOf(tb testing.TB) *kinds.Keyring {
 func kindOf(tb testing.TB, kind events.Kind) kinds.Kind {
 	tb.Helper()
 	selected, err := kinds.Select([]string{string(kind)})
-	must(tb, err)
+	testkit.Must(tb, err)
 	return selected[0]
 }
 
@@ -98,7 +99,7 @@ func cacheOf(tb testing.TB, objects ...*kinds.Object) kinds.Cache {
 			indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 			cached[kind] = []cache.Indexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)}
 		}
-		must(tb, cached[kind][0].Add(seen))
+		testkit.Must(tb, cached[kind][0].Add(seen))
 	}
 	return cached
 }
@@ -107,7 +108,7 @@ func cacheOf(tb testing.TB, objects ...*kinds.Object) kinds.Cache {
 func mustLast(tb testing.TB, change events.Change) *kinds.LastEvent {
 	tb.Helper()
 	entry, err := kinds.NewLastEvent(1, change)
-	must(tb, err)
+	testkit.Must(tb, err)
 	return entry
 }
 
@@ -146,7 +147,7 @@ var everyField = cmp.Exporter(func(reflect.Type) bool { return true })
 func customOf(tb testing.TB, content string) *unstructured.Unstructured {
 	tb.Helper()
 	resource := &unstructured.Unstructured{}
-	must(tb, json.Unmarshal([]byte(content), &resource.Object))
+	testkit.Must(tb, json.Unmarshal([]byte(content), &resource.Object))
 	return resource
 }
 
@@ -154,22 +155,6 @@ func secretOf(namespace, name, uid, version, value string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid), ResourceVersion: version},
 		Data:       map[string][]byte{"a": []byte(canary + value), "b": []byte(canary)},
-	}
-}
-
-// must ends the test at an error.
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
-// wantEqual reports how two values differ, where what names them.
-func wantEqual(tb testing.TB, what string, want, got any, options ...cmp.Option) {
-	tb.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		tb.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 

@@ -21,9 +21,9 @@ func (h *objectHandler) OnAdd(obj any, inFirstList bool) {
 		return
 	}
 	h.contents.Added(seen)
-	var noticed queueEntry
+	noticed := queueEntry{changes: 1}
 	if h.absence.isNew(seen, inFirstList) {
-		noticed = queueEntry{created: true, first: seen}
+		noticed.created, noticed.first = true, seen
 	}
 	h.queue(seen, noticed)
 }
@@ -36,7 +36,11 @@ func (h *objectHandler) OnUpdate(before, after any) {
 		return
 	}
 	h.contents.Updated(earlier, now)
-	h.queue(now, queueEntry{})
+	var noticed queueEntry
+	if !now.HasContentOf(earlier) {
+		noticed.changes = 1
+	}
+	h.queue(now, noticed)
 }
 
 // OnDelete queues the source of an object that is no longer cached: it was deleted or no longer matches the selector.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // everyKind are the options of a watcher of all kinds, with one worker, so that the order is known.
@@ -43,13 +44,13 @@ func (b *bench) put(resource *unstructured.Unstructured) {
 	if apierrors.IsAlreadyExists(err) {
 		_, err = client.Update(b.Context(), resource, metav1.UpdateOptions{})
 	}
-	must(b, err)
+	testkit.Must(b, err)
 }
 
 func (b *bench) take(resource *unstructured.Unstructured) {
 	b.Helper()
 	err := b.dynamic.Resource(resourceOf(b, events.KindExternalSecret)).Namespace(resource.GetNamespace()).Delete(b.Context(), resource.GetName(), metav1.DeleteOptions{})
-	must(b, err)
+	testkit.Must(b, err)
 }
 
 // uninstall makes the API server not serve ExternalSecrets until install is called. asked counts the requests for them.
@@ -126,5 +127,5 @@ func TestChangesAreNotPublishedBeforeItIsKnownWhoWritesWhat(t *testing.T) {
 	})
 	close(listed)
 	b.eventually("the change is published", func() bool { return len(b.changes()) == 3 })
-	wantEqual(t, "cause", &events.Cause{Source: "externalsecret/db", Event: rotation}, b.changes()[2].Cause)
+	testkit.WantEqual(t, "cause", &events.Cause{Source: "externalsecret/db", Event: rotation}, b.changes()[2].Cause)
 }

@@ -119,31 +119,17 @@ func (l *ledger) forgetTombstones(now time.Time) {
 	})
 }
 
-// holdings are the events that the stream must hold according to the ledger.
-type holdings struct {
-	events         uint64
-	oldest, newest uint64        // sequences
-	last           events.Source // of the newest event
-}
-
-// holdings returns the events that the stream must hold for the sources for which watched returns true.
-func (l *ledger) holdings(now time.Time, watched func(events.Source) bool) holdings {
+// newest returns the source and the sequence of the newest event that the stream must hold, of the sources for which watched returns true. Both are
+// empty if there is none.
+func (l *ledger) newest(now time.Time, watched func(events.Source) bool) (of events.Source, seq uint64) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	var held holdings
 	for source, entry := range l.entries {
-		if !isHeld(entry, now) || !watched(source) {
-			continue
-		}
-		held.events++
-		if held.oldest == 0 || entry.Seq < held.oldest {
-			held.oldest = entry.Seq
-		}
-		if entry.Seq > held.newest {
-			held.newest, held.last = entry.Seq, source
+		if entry.Seq > seq && isHeld(entry, now) && watched(source) {
+			of, seq = source, entry.Seq
 		}
 	}
-	return held
+	return of, seq
 }
 
 // count is the number of sources of a kind on the stream.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // heardOf returns a ledger that has an event of another watcher for testSource, after one that it knows.
@@ -101,7 +102,7 @@ func assessorOf(t *testing.T, l *ledger, within scope, objects ...*kinds.Object)
 	cached := cacheOf(t, objects...)
 	return &objectAssessor{
 		kind: kindOf(t, events.KindSecret), informers: &informerSet{scope: within, cached: cached}, ledger: l, absence: &absence{known: l},
-		pending: pending, view: kinds.View{Cached: cached}, now: func() time.Time { return epoch },
+		view: kinds.View{Cached: cached, Queue: pending, Now: func() time.Time { return epoch }},
 	}
 }
 
@@ -111,7 +112,7 @@ func everything() scope { return scope{selected: newNamespaceFilter(nil, labels.
 // TestADoubtEndsWithTheLabelOfItsNamespace ends the doubt although the cache stays older than the event: nothing is published for the source anyway.
 func TestADoubtEndsWithTheLabelOfItsNamespace(t *testing.T) {
 	selector, err := labels.Parse("team=a")
-	must(t, err)
+	testkit.Must(t, err)
 	heard := eventAt(3, "u", "10", "10")
 	a := assessorOf(t, heardOf(nil, heard), everything(), objectOf(t, "u", 5, "one"))
 	if found := a.assess(testSource, heard, queueEntry{created: true}); found.publish || !found.doubted {

@@ -8,14 +8,14 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestMerge(t *testing.T) {
 	unreadable := kinds.UnreadableEvent(9)
 	for _, tt := range []struct {
-		name          string
-		known, stored *kinds.LastEvent
-		want          *kinds.LastEvent
+		name                string
+		known, stored, want *kinds.LastEvent
 	}{
 		{"of an unknown source is what is stored", nil, eventAt(1, "u", "5", "5"), eventAt(1, "u", "5", "5")},
 		{"with an event that cannot be read is what was known before", eventAt(3, "u", "5", "5"), unreadable, eventAt(9, "u", "5", "5")},
@@ -42,7 +42,7 @@ func TestMerge(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			wantEqual(t, "merged", tt.want, merge(tt.known, tt.stored), everyField)
+			testkit.WantEqual(t, "merged", tt.want, merge(tt.known, tt.stored), everyField)
 		})
 	}
 }
@@ -109,7 +109,7 @@ func TestAgain(t *testing.T) {
 			if !ok {
 				t.Fatal("it is not published again")
 			}
-			wantEqual(t, "event", tt.change, got, cmpopts.EquateEmpty())
+			testkit.WantEqual(t, "event", tt.change, got, cmpopts.EquateEmpty())
 		})
 	}
 }

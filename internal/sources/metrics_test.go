@@ -1,33 +1,26 @@
 package sources
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"go.opentelemetry.io/otel/attribute"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
-
-// none is a number of sources.
-func none() int { return 0 }
-
-// allOf is for a ledger with no others than the sources that are watched.
-func allOf(events.Source) bool { return true }
 
 // unmeasured are metrics that nobody reads.
 func unmeasured(tb testing.TB, known *ledger) *metrics {
 	tb.Helper()
-	m, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, known, allOf)
-	must(tb, err)
+	none := func() int { return 0 }
+	m, err := newMetrics(metricnoop.NewMeterProvider().Meter(""), none, none, known, func(events.Source) bool { return true })
+	testkit.Must(tb, err)
 	return m
 }
 
@@ -43,7 +36,7 @@ func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 	known.set(unwatched, lastOf(1, events.VerbFailed))
 	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
 	m, err := newMetrics(meter, func() int { return 3 }, func() int { return 2 }, known, func(source events.Source) bool { return source != unwatched })
-	must(t, err)
+	testkit.Must(t, err)
 	m.published(t.Context(), events.Change{Source: testSource, Verb: events.VerbChanged})
 	m.errors.Add(t.Context(), 1)
 	m.lost.Add(t.Context(), 2)
@@ -69,8 +62,20 @@ func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 		"keyturn.watcher.sources{kind=certificate}":        2,
 		"keyturn.watcher.failing{kind=certificate}":        1,
 	}
-	got, labels := measuredBy(t, reader)
-	wantEqual(t, "difference", want, got)
+	got := testkit.Measured(t, reader)
+	testkit.WantEqual(t, "difference", want, got)
+	labels := map[string]map[string]bool{}
+	for series := range got {
+		name, values, _ := strings.Cut(strings.TrimSuffix(series, "}"), "{")
+		if labels[name] == nil {
+			labels[name] = map[string]bool{}
+		}
+		for pair := range strings.SplitSeq(values, ",") {
+			if label, _, ok := strings.Cut(pair, "="); ok {
+				labels[name][label] = true
+			}
+		}
+	}
 	defined := map[string]map[string]bool{}
 	for _, instrument := range Instruments() {
 		defined[instrument.Name] = map[string]bool{}
@@ -78,34 +83,5 @@ func TestWhatTheWatcherMeasuresHasTheLabelsOfItsDefinition(t *testing.T) {
 			defined[instrument.Name][label] = true
 		}
 	}
-	if diff := cmp.Diff(defined, labels); diff != "" {
-		t.Errorf("labels (-definition +measured):\n%s", diff)
-	}
-}
-
-// measuredBy returns the measured values by name and labels, and the labels of each name.
-func measuredBy(t *testing.T, reader sdkmetric.Reader) (measured map[string]int64, labels map[string]map[string]bool) {
-	t.Helper()
-	var collected metricdata.ResourceMetrics
-	must(t, reader.Collect(context.WithoutCancel(t.Context()), &collected))
-	measured, labels = map[string]int64{}, map[string]map[string]bool{}
-	for _, scope := range collected.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			var points []metricdata.DataPoint[int64]
-			switch data := m.Data.(type) {
-			case metricdata.Sum[int64]:
-				points = data.DataPoints
-			case metricdata.Gauge[int64]:
-				points = data.DataPoints
-			}
-			labels[m.Name] = map[string]bool{}
-			for _, point := range points {
-				for _, label := range point.Attributes.ToSlice() {
-					labels[m.Name][string(label.Key)] = true
-				}
-				measured[m.Name+"{"+point.Attributes.Encoded(attribute.DefaultEncoder())+"}"] = point.Value
-			}
-		}
-	}
-	return measured, labels
+	testkit.WantEqual(t, "labels", defined, labels)
 }

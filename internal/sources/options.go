@@ -33,13 +33,13 @@ type Options struct {
 	// every cluster has. The watcher waits for a custom kind that is not installed. If empty, only secret stores are watched.
 	Kinds    []string
 	KeyFile  string // the path of the file with the fingerprint keys; it has no default
+	Keys     []byte // the content of such a file, which KeyFile then only names; default: what KeyFile has
 	Selector string // a label selector that sources must match, which the API server applies; empty matches all
 	// NamespaceSelector is a label selector that namespaces must match. If empty, all match. It needs permission to list and watch namespaces.
 	NamespaceSelector string
-	// ReloaderAnnotations are other keys for annotations of Reloader, by the names of its flags: see reloader.Parse. The watcher reads
-	// ignore-annotation and search-match-annotation. Default: none.
-	ReloaderAnnotations map[string]string
-	Workers             int // the number of events that are published concurrently; default 8
+	// Reloader is what Keyturn does as Reloader does. Of it, the watcher takes the keys of ignore-annotation and search-match-annotation. Default:
+	// nothing.
+	Reloader reloader.Settings
 	// NamespaceBudget is how many bytes of events a namespace may publish per hour. It may use up to four hours of unused budget at once. Further
 	// changes wait, and only the newest change of each source is published. Zero means no limit. Default 4 MiB.
 	NamespaceBudget int
@@ -50,6 +50,8 @@ type Options struct {
 	// StoresAlone reports true.
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
+	// Workers is the number of events that are published concurrently, at most: fewer while NATS is slow to answer. Default 8.
+	Workers int
 	// LookAgain is the interval at which the watcher looks for a custom kind that is not installed: by default, one minute. CheckStream is that at
 	// which it checks whether the stream has lost events: by default, 30 seconds.
 	LookAgain, CheckStream time.Duration
@@ -64,8 +66,9 @@ type Options struct {
 // DefaultOptions returns the options to watch the kinds that every cluster has, in all namespaces.
 func DefaultOptions() Options {
 	return Options{
-		Kinds: kinds.DefaultNames(), Workers: 8, NamespaceBudget: 4 << 20, LookAgain: time.Minute, CheckStream: 30 * time.Second, Now: time.Now,
-		OpenBao: openbao.DefaultOptions(), Progress: func() *telemetry.Progress { return nil },
+		Kinds: []string{string(events.KindConfigMap), string(events.KindSecret)}, Workers: 8, NamespaceBudget: 4 << 20,
+		LookAgain: time.Minute, CheckStream: 30 * time.Second, Now: time.Now, OpenBao: openbao.DefaultOptions(),
+		Progress: func() *telemetry.Progress { return nil },
 	}
 }
 
@@ -80,11 +83,17 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Selector, "selector", o.Selector, "label `selector` that sources must match; empty matches all")
 	flags.StringVar(&o.NamespaceSelector, "namespace-selector", o.NamespaceSelector,
 		"label `selector` that the namespaces of sources must match; empty matches all. Needs permission to list and watch namespaces")
-	flags.IntVar(&o.Workers, "publish-workers", o.Workers, "`number` of events to publish concurrently")
 	flags.IntVar(&o.NamespaceBudget, "namespace-budget", o.NamespaceBudget,
 		"`bytes` of events that a namespace may publish per hour, with up to four hours of it at once; further changes wait; 0 disables the limit")
-	reloader.AddFlag(flags, &o.ReloaderAnnotations)
+	reloader.AddFlag(flags, &o.Reloader)
 	o.OpenBao.AddFlags(flags)
+}
+
+func (o *Options) keyring() (*kinds.Keyring, error) {
+	if o.Keys == nil {
+		return kinds.LoadKeyring(o.KeyFile)
+	}
+	return kinds.ReadKeyring(o.KeyFile, o.Keys)
 }
 
 // StoresAlone reports whether only secret stores are watched, so that no cluster is needed. Paths are then polled by mount,
@@ -109,7 +118,7 @@ func (o *Options) Validate() error {
 	_, names := kinds.Select(o.Kinds)
 	_, objects := labels.Parse(o.Selector)
 	_, namespaces := labels.Parse(o.NamespaceSelector)
-	_, annotations := reloader.Parse(o.ReloaderAnnotations)
+	_, annotations := reloader.Parse(o.Reloader.Annotations)
 	return errors.Join(
 		problemIf(cluster != nil, "--cluster: %w", cluster),
 		o.OpenBao.Validate(),
@@ -122,8 +131,7 @@ func (o *Options) Validate() error {
 		problemIf(namespaces != nil, "--namespace-selector: %q, want a label selector: %w", o.NamespaceSelector, namespaces),
 		problemIf(o.NamespaceSelector != "" && len(o.Kinds) == 0, "--namespace-selector: %q, want none without --sources", o.NamespaceSelector),
 		problemIf(o.NamespaceSelector != "" && len(o.Namespaces) > 0, "--namespace-selector: %q, want none with --namespaces", o.NamespaceSelector),
-		annotations,
-		problemIf(o.Workers < 1, "--publish-workers: %d, want 1 or more", o.Workers),
+		o.Reloader.Validate(), annotations,
 		problemIf(o.NamespaceBudget < 0, "--namespace-budget: %d, want 0 or more", o.NamespaceBudget))
 }
 

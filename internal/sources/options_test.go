@@ -7,14 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
 
+	"github.com/keyturn/keyturn/internal/reloader"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
-
-func validOptions() Options {
-	options := DefaultOptions()
-	options.Cluster, options.KeyFile = "prod-eu", "/etc/keyturn/keys"
-	return options
-}
 
 // flagged are the fields of Options that are flags or are checked.
 func flagged(options, want Options) string {
@@ -43,15 +38,16 @@ func TestOptionsValidate(t *testing.T) {
 			`--namespace-selector: "a=b", want none with --namespaces`,
 		},
 		{
-			"all that is wrong is reported, one line each", func(o *Options) { *o = Options{Kinds: []string{"x"}, Workers: -1} },
+			"all that is wrong is reported, one line each", func(o *Options) { *o = Options{Kinds: []string{"x"}, NamespaceBudget: -1} },
 			`--cluster: "", want 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit` + "\n" +
 				"--fingerprint-key-file: is empty, want the path of a key file; make one with: openssl rand -base64 32\n" +
 				`--sources: "x", want any of configmap, secret, externalsecret, certificate, secretproviderclass` + "\n" +
-				"--publish-workers: -1, want 1 or more",
+				"--namespace-budget: -1, want 0 or more",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			options := validOptions()
+			options := DefaultOptions()
+			options.Cluster, options.KeyFile = "prod-eu", "/etc/keyturn/keys"
 			tt.change(&options)
 			testkit.WantError(t, options.Validate(), tt.want)
 		})
@@ -66,13 +62,13 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		t.Errorf("adding the flags changed the defaults (-want +got):\n%s", diff)
 	}
 	err := flags.Parse([]string{
-		"--fingerprint-key-file=/keys", "--sources=secret", "--selector=a=b", "--namespace-selector=c=d", "--publish-workers=3",
-		"--reloader-annotations=ignore-annotation=a/b", "--ignore-namespaces=e,f", "--namespace-budget=5",
+		"--fingerprint-key-file=/keys", "--sources=secret", "--selector=a=b", "--namespace-selector=c=d",
+		"--reloader=ignore-annotation=a/b", "--ignore-namespaces=e,f", "--namespace-budget=5",
 	})
-	must(t, err)
+	testkit.Must(t, err)
 	want := Options{
 		IgnoreNamespaces: []string{"e", "f"}, KeyFile: "/keys", Kinds: []string{"secret"}, Selector: "a=b", NamespaceSelector: "c=d",
-		Workers: 3, NamespaceBudget: 5, ReloaderAnnotations: map[string]string{"ignore-annotation": "a/b"},
+		Workers: 8, NamespaceBudget: 5, Reloader: reloader.Settings{Annotations: map[string]string{"ignore-annotation": "a/b"}},
 	}
 	if diff := flagged(options, want); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

@@ -26,11 +26,13 @@ type queueEntry struct {
 	gone    bool          // it was deleted, or left the selector
 	first   *kinds.Object // as it was created, or nil if that is unknown
 	held    reservation   // of its namespace's budget
+	failure string        // why it could not be published, or "", so that the same is logged once
+	changes int           // how often its content was seen to come or change
 }
 
 // merge adds a later notice.
 func (e *queueEntry) merge(later queueEntry) {
-	e.created, e.gone = e.created || later.created, e.gone || later.gone
+	e.created, e.gone, e.changes = e.created || later.created, e.gone || later.gone, e.changes+later.changes
 	if e.first == nil {
 		e.first = later.first
 	}

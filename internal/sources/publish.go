@@ -24,11 +24,13 @@ type changePublisher interface {
 
 // publisher publishes events and records them in the ledger.
 type publisher struct {
-	bus     changePublisher
-	ledger  *ledger
-	metrics *metrics
-	tracer  trace.Tracer
-	log     *slog.Logger
+	bus      changePublisher
+	inFlight *bus.InFlight // is told how long the answers take
+	ledger   *ledger
+	metrics  *metrics
+	tracer   trace.Tracer
+	now      func() time.Time
+	log      *slog.Logger
 }
 
 // publish publishes the change as the successor of the event with the sequence expected. If the change has the trace of its cause, the spans join
@@ -53,7 +55,9 @@ func (p *publisher) publish(ctx context.Context, change events.Change, expected 
 		span.SetAttributes(semconv.MessagingOperationTypeSend, semconv.MessagingOperationName("publish"))
 	}
 	change.Trace = events.TraceFrom(ctx)
+	began := p.now()
 	seq, err := p.bus.PublishChange(ctx, change, expected)
+	p.inFlight.Answered(began, err)
 	p.metrics.tried(ctx, change.Source.Kind, err)
 	if errors.Is(err, bus.ErrConflict) {
 		return err

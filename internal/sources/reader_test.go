@@ -63,7 +63,7 @@ func TestTheLastEventsAreReadAgainUntilTheyCanBe(t *testing.T) {
 		if !reader.readAll(t.Context()) {
 			t.Fatal("it gave up")
 		}
-		wantEqual(t, "filters", []string{events.KindFilter(testCluster, events.KindSecret)}, b.filters)
+		testkit.WantEqual(t, "filters", []string{events.KindFilter(testCluster, events.KindSecret)}, b.filters)
 		for i, seconds := range []int{1, 2, 4, 8, 16, 30, 30, 30} {
 			least := time.Duration(seconds) * time.Second
 			if waited := b.tries[i+1].Sub(b.tries[i]); waited < least || waited > least+least/10 {

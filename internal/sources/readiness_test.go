@@ -20,6 +20,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestOnlyAPermissionThatIsMissingStillIsNamed(t *testing.T) {
@@ -44,11 +45,11 @@ func TestOnlyAPermissionThatIsMissingStillIsNamed(t *testing.T) {
 		set := &informerSet{scope: within, ledger: newLedger(), pending: pending, errors: failures}
 		for _, kind := range []kinds.Kind{kindOf(t, events.KindSecret), kindOf(t, events.KindConfigMap)} {
 			made, err := maker.makeAll(kind, within.listed())
-			must(t, err)
+			testkit.Must(t, err)
 			set.kinds = append(set.kinds, made)
 		}
 		var running sync.WaitGroup
-		must(t, set.start(ctx, &running))
+		testkit.Must(t, set.start(ctx, &running))
 		defer running.Wait()
 		defer stop()
 		missing := func() (names []string) {
@@ -65,6 +66,6 @@ func TestOnlyAPermissionThatIsMissingStillIsNamed(t *testing.T) {
 		isGranted.Store(true)
 		<-time.After(10 * time.Minute)
 		synctest.Wait()
-		wantEqual(t, "what is missing", []string{"configmaps"}, missing())
+		testkit.WantEqual(t, "what is missing", []string{"configmaps"}, missing())
 	})
 }

@@ -167,10 +167,7 @@ type objectAssessor struct {
 	informers *informerSet
 	ledger    *ledger
 	absence   *absence
-	pending   *pendingSources
 	view      kinds.View
-	now       func() time.Time
-	selector  string // of objects, by their labels
 }
 
 func (a *objectAssessor) assess(source events.Source, before *kinds.LastEvent, entry queueEntry) assessment {
@@ -183,8 +180,8 @@ func (a *objectAssessor) assess(source events.Source, before *kinds.LastEvent, e
 	if kind.Part != nil && now != nil {
 		version = a.informers.version(kind.Part.Listing().Kind, source.Namespace)
 	}
-	if a.ledger.isAhead(source, before, now, version, a.now()) {
-		a.pending.AddAfter(source, doubtInterval)
+	if a.ledger.isAhead(source, before, now, version, a.view.Now()) {
+		a.view.Queue.AddAfter(source, doubtInterval)
 		found := publishAgain(before)
 		found.doubted = true
 		return found
@@ -193,11 +190,11 @@ func (a *objectAssessor) assess(source events.Source, before *kinds.LastEvent, e
 		return publishAgain(before) // A part may be listed before its source.
 	}
 	change, ok := a.kind.Assess(a.view, before, kinds.State{
-		Now: now, First: entry.first, Created: entry.created,
+		Now: now, First: entry.first, Created: entry.created, Changes: entry.changes,
 		Recent: before == nil && now != nil && a.absence.isRecent(now),
 	})
 	// A missing object that was not seen to go may still exist without the labels. It is left alone, like those of a namespace that is not watched.
-	if mayExist := now == nil && a.selector != "" && !entry.gone; !ok || mayExist {
+	if mayExist := now == nil && a.absence.scope.Selector != "" && !entry.gone; !ok || mayExist {
 		return publishAgain(before)
 	}
 	return assessment{change: change, publish: true}

@@ -16,6 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // publications is a stream on which another watcher is faster at first.
@@ -72,8 +73,8 @@ func reconcilerOf(t *testing.T, stream *publications, assess assessor) *reconcil
 		ledger: reader.ledger, reader: reader, throttle: newThrottle(0, time.Now, slog.New(slog.DiscardHandler)), readiness: complete(),
 		informers: listedKinds(true), sightings: newSightings(), pending: pending,
 		publisher: &publisher{
-			bus: stream, ledger: reader.ledger, metrics: unmeasured(t, reader.ledger), tracer: tracenoop.NewTracerProvider().Tracer(""),
-			log: slog.New(slog.DiscardHandler),
+			bus: stream, inFlight: bus.NewInFlight(1, time.Now), ledger: reader.ledger, metrics: unmeasured(t, reader.ledger),
+			tracer: tracenoop.NewTracerProvider().Tracer(""), now: time.Now, log: slog.New(slog.DiscardHandler),
 		},
 	}
 }
@@ -90,11 +91,10 @@ var (
 
 func TestWhatWasNoticedIsKeptUntilTheCacheShowsIt(t *testing.T) {
 	for _, tt := range []struct {
-		name             string
-		lost             bool
-		doubted, waiting bool
-		entry            queueEntry
-		want             error
+		name                   string
+		lost, doubted, waiting bool
+		entry                  queueEntry
+		want                   error
 	}{
 		{"a deletion that is not seen yet", false, true, false, queueEntry{gone: true}, errUndecided},
 		{"a creation that is not seen yet", false, true, false, queueEntry{created: true}, errUndecided},
@@ -184,7 +184,7 @@ func TestAnObservationOfWhichNoEventCanBeMadeIsDropped(t *testing.T) {
 			if waiting := s.sightings.get(source); (waiting != nil) != tt.since || tt.since && waiting.Version != 8 {
 				t.Errorf("%+v waits", waiting)
 			}
-			wantEqual(t, "queued again", []events.Source{source}, queuedIn(s.pending))
+			testkit.WantEqual(t, "queued again", []events.Source{source}, queuedIn(s.pending))
 		})
 	}
 }
@@ -194,6 +194,29 @@ func TestAClassIsAssessedAgainAfterItsEvent(t *testing.T) {
 	class := events.Source{Kind: events.KindSecretProviderClass, Namespace: "shop", Name: "db"}
 	r := reconcilerOf(t, &publications{}, nil)
 	r.assessors[class.Kind] = always
-	must(t, r.reconcile(t.Context(), class, &queueEntry{}))
-	wantEqual(t, "queued", []events.Source{class}, queuedIn(r.pending))
+	testkit.Must(t, r.reconcile(t.Context(), class, &queueEntry{}))
+	testkit.WantEqual(t, "queued", []events.Source{class}, queuedIn(r.pending))
+}
+
+func TestAnObjectThatIsNotSelectedIsGoneOnlyIfItWasSeenToGo(t *testing.T) {
+	for _, tt := range []struct {
+		name, selector string
+		before         *kinds.LastEvent
+		entry          queueEntry
+		want           events.Verb
+	}{
+		{"without a selector it is gone", "", eventAt(3, "u", "5", "5"), queueEntry{}, events.VerbDeleted},
+		{"with one it may lack the labels", "team=a", eventAt(3, "u", "5", "5"), queueEntry{}, ""},
+		{"with one it is gone if it was seen to go", "team=a", eventAt(3, "u", "5", "5"), queueEntry{gone: true}, events.VerbDeleted},
+		{"the event that the stream has lost is published again", "team=a", lostAt(0, eventAt(3, "u", "5", "5")), queueEntry{}, events.VerbChanged},
+		{"so is a deletion", "team=a", lostAt(0, deletedAt(3, "u", "5")), queueEntry{}, events.VerbDeleted},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := assessorOf(t, newLedger(), everything())
+			a.absence.scope.Selector = tt.selector
+			if found := a.assess(testSource, tt.before, tt.entry); found.publish != (tt.want != "") || found.change.Verb != tt.want {
+				t.Errorf("assessed as %+v, want %q", found, tt.want)
+			}
+		})
+	}
 }

@@ -99,22 +99,20 @@ func (r *recovery) check(ctx context.Context) (bool, error) {
 // suspect reports whether the stream was created again or may lack an event of the ledger. An event of another watcher has the same effect. A stream
 // that was rolled back lacks at least the newest event.
 func (r *recovery) suspect(ctx context.Context, extent bus.Extent) (bool, error) {
-	held := r.reader.ledger.holdings(r.reader.now(), r.informers.watches)
+	newest, seq := r.reader.ledger.newest(r.reader.now(), r.informers.watches)
 	switch {
 	case !r.seen.Created.IsZero() && !r.seen.Created.Equal(extent.Created):
 		return true, nil
-	case held.events == 0:
+	case seq == 0:
 		return false, nil
-	case extent.Events < held.events, extent.FirstSeq > held.oldest:
-		return true, nil
 	}
-	stored, err := r.reader.bus.Last(ctx, events.Subject(r.reader.cluster, held.last))
+	stored, err := r.reader.bus.Last(ctx, events.Subject(r.reader.cluster, newest))
 	switch {
 	case errors.Is(err, events.ErrNotFound):
 		return true, nil
 	case err != nil:
-		return false, fmt.Errorf("reading the last event of %s: %w", held.last, err)
-	case stored.Seq != held.newest:
+		return false, fmt.Errorf("reading the last event of %s: %w", newest, err)
+	case stored.Seq != seq:
 		return true, nil
 	case extent.LastSeq == r.seen.LastSeq && extent.Events == r.seen.Events:
 		return false, nil // Nothing came, and so nothing hides that something has gone.

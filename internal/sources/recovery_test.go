@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // extents is a stream of which only the extent and the subjects are known. It records when the extent is read.
@@ -72,12 +77,10 @@ func TestTheStreamIsSuspectedOfALoss(t *testing.T) {
 		purged events.Source
 		want   bool
 	}{
-		{"not if it has what the ledger has", bus.Extent{FirstSeq: 3, Events: 2}, []events.Stored{unreadable(otherSource, 7)}, events.Source{}, false},
-		{"if it has fewer events", bus.Extent{FirstSeq: 3, Events: 1}, []events.Stored{unreadable(otherSource, 7)}, events.Source{}, true},
-		{"if its oldest event is newer", bus.Extent{FirstSeq: 4, Events: 2}, []events.Stored{unreadable(otherSource, 7)}, events.Source{}, true},
-		{"if its newest event is another", bus.Extent{FirstSeq: 1, Events: 9}, []events.Stored{unreadable(otherSource, 5)}, events.Source{}, true},
-		{"if it has none where the newest was", bus.Extent{FirstSeq: 1, Events: 9}, nil, events.Source{}, true},
-		{"if it lacks one of many", bus.Extent{FirstSeq: 1, Events: 9}, []events.Stored{unreadable(otherSource, 7)}, testSource, true},
+		{"not if it has what the ledger has", bus.Extent{Events: 2}, []events.Stored{unreadable(otherSource, 7)}, events.Source{}, false},
+		{"if its newest event is another", bus.Extent{Events: 9}, []events.Stored{unreadable(otherSource, 5)}, events.Source{}, true},
+		{"if it has none where the newest was", bus.Extent{Events: 9}, nil, events.Source{}, true},
+		{"if it lacks one of many", bus.Extent{Events: 9}, []events.Stored{unreadable(otherSource, 7)}, testSource, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := recoveryOf(t, tt.extent, tt.stored...)
@@ -111,8 +114,8 @@ func TestTheStreamIsCheckedAtIntervals(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := recoveryOf(t, bus.Extent{FirstSeq: 1, Created: epoch})
-				b := &extents{extent: bus.Extent{FirstSeq: 1, Created: epoch}}
+				r := recoveryOf(t, bus.Extent{Created: epoch})
+				b := &extents{extent: bus.Extent{Created: epoch}}
 				r.bus = b
 				tt.prepare(r, b)
 				ctx, stop := context.WithCancel(t.Context())
@@ -142,4 +145,86 @@ func TestTheStreamIsCheckedAtIntervals(t *testing.T) {
 			})
 		})
 	}
+}
+
+// purge drops every event on StreamChanges, as an operator may do.
+func (b *bench) purge() {
+	b.Helper()
+	natstest.Publish(b.T, func() error {
+		stream, err := b.js.Stream(b.Context(), events.StreamChanges)
+		if err != nil {
+			return err
+		}
+		return stream.Purge(b.Context())
+	})
+}
+
+// await is like eventually, for what reads a whole stream.
+func (b *bench) await(what string, holds func(context.Context) bool) {
+	b.Helper()
+	testkit.Await(b.T, what, holds, b.log.String)
+}
+
+// state returns the last event of each source on the stream, or less if the stream cannot be read.
+func (b *bench) state(ctx context.Context) map[string]string {
+	state := make(map[string]string)
+	filters := []string{events.KindFilter(testCluster, events.KindSecret), events.KindFilter(testCluster, events.KindExternalSecret)}
+	err := b.bus.State(ctx, filters, func(stored events.Stored) error {
+		change, err := stored.Change()
+		if err != nil {
+			return err
+		}
+		state[change.Source.String()] = told(change)
+		return nil
+	})
+	if err != nil {
+		b.Log(err)
+	}
+	return state
+}
+
+// wantState waits until the last event of each source on the stream is the wanted one.
+func (b *bench) wantState(want map[string]string) {
+	b.Helper()
+	var got map[string]string
+	testkit.Await(b.T, "the stream has the wanted last events", func(ctx context.Context) bool {
+		got = b.state(ctx)
+		return cmp.Equal(want, got)
+	}, b.log.String, func() string { return "last events (-want +got):\n" + cmp.Diff(want, got) })
+}
+
+// seqOf returns the sequence of the last event of a source on StreamChanges, which must have one.
+func (b *bench) seqOf(source events.Source) uint64 {
+	b.Helper()
+	var last events.Stored
+	b.eventually("the last event of "+source.String()+" can be read", func() (ok bool) {
+		last, ok = b.lastOn(events.Subject(testCluster, source))
+		return ok
+	})
+	return last.Seq
+}
+
+func TestWatcherPublishesAgainWhatTheStreamHasLost(t *testing.T) {
+	b := newBench(t, secretOf("shop", "db", "u1", "1", "one"), secretOf("shop", "other", "u2", "1", "one"))
+	options := b.options()
+	options.CheckStream = 20 * time.Millisecond
+	defer b.ready(options)()
+	b.update(secretOf("shop", "db", "u1", "2", "two"))
+	b.create(secretOf("shop", "goes", "u3", "3", "one"))
+	b.await("both are published", func(ctx context.Context) bool {
+		state := b.state(ctx)
+		return len(state) == 3 && strings.HasPrefix(state["secret/db"], "changed")
+	})
+	b.delete("shop", "goes")
+	want := map[string]string{
+		"secret/db": "changed u1/2@2 {a@2 b} [a]", "secret/other": "observed u2/1 {a b} []", "secret/goes": "deleted u3/3@3 {a b} []",
+	}
+	b.await("the deletion is published", func(ctx context.Context) bool { return b.state(ctx)["secret/goes"] == want["secret/goes"] })
+	for range 2 {
+		b.purge()
+		b.wantState(want)
+	}
+	b.eventually("that is logged", func() bool {
+		return strings.Contains(b.log.String(), `"level":"WARN","msg":"stream CHANGES has lost events; publishing them again"`)
+	})
 }

@@ -16,6 +16,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 
 	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // answers is a store that answers each known path of its API with a body, and all others with 404.
@@ -54,7 +55,7 @@ func TestTheReferencesOfOneNamespaceAreBounded(t *testing.T) {
 	want := func(paths, lines int) {
 		t.Helper()
 		listed, err := r.list(t.Context())
-		must(t, err)
+		testkit.Must(t, err)
 		if len(listed) != paths || listed[paths-1].Path.Path != "shop/db" {
 			t.Errorf("got %d references, the last of them %v, want %d with shop/db at the end", len(listed), listed[len(listed)-1], paths)
 		}
@@ -65,7 +66,7 @@ func TestTheReferencesOfOneNamespaceAreBounded(t *testing.T) {
 	want(maxReferences+1, 0) // each path counts once
 	second := externalSecret("aaa", "second", "y/1", "y/2")
 	_, err := client.Resource(externalsecret.ExternalSecrets).Namespace("aaa").Update(t.Context(), second, metav1.UpdateOptions{})
-	must(t, err)
+	testkit.Must(t, err)
 	want(maxReferences+1, 1)
 	want(maxReferences+1, 1)
 }

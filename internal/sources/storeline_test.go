@@ -36,7 +36,8 @@ func observe(f *testing.F) *observed {
 	o, listening := &observed{client: &http.Client{Transport: &http.Transport{}}, observations: make(chan openbao.Observation)}, make(chan string, 1)
 	options := openbao.DefaultOptions()
 	options.ConfigFile = filepath.Join(f.TempDir(), "stores.yaml")
-	options.AuditListen, options.AuditTokenFile = "127.0.0.1:0", filepath.Join(f.TempDir(), "tokens")
+	tokens := filepath.Join(f.TempDir(), "tokens")
+	options.AuditListen = "127.0.0.1:0"
 	options.Logger, options.Meter = slog.New(slog.DiscardHandler), metricnoop.NewMeterProvider().Meter("")
 	const plain = `{"type":"kv","options":{"version":"1"}}`
 	options.Transport = answers{"/v1/sys/internal/ui/mounts": `{"data":{"secret":{"kv/":` + plain + `,"kv1/":` + plain + `,"end/":` + plain + `}}}`}
@@ -48,10 +49,11 @@ func observe(f *testing.F) *observed {
 		}
 		return listener, err
 	}
-	must(f, os.WriteFile(options.ConfigFile, []byte("stores: [{name: bao, address: 'http://bao', auth: {token: a}}]"), 0o600))
-	must(f, os.WriteFile(options.AuditTokenFile, []byte(auditToken), 0o600))
+	config := "stores: [{name: bao, address: 'http://bao', auth: {token: a}}]\naudit: {tokenFile: " + tokens + "}"
+	testkit.Must(f, os.WriteFile(options.ConfigFile, []byte(config), 0o600))
+	testkit.Must(f, os.WriteFile(tokens, []byte(auditToken), 0o600))
 	feed, err := openbao.New(options)
-	must(f, err)
+	testkit.Must(f, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
@@ -102,7 +104,7 @@ func (o *observed) of(t *testing.T, line []byte) []openbao.Observation {
 // writes.
 func FuzzAuditLine(f *testing.F) {
 	log, err := os.ReadFile("openbao/testdata/openbao-2.6.2.jsonl")
-	must(f, err)
+	testkit.Must(f, err)
 	for line := range bytes.Lines(log) {
 		f.Add(bytes.TrimSuffix(line, []byte("\n")))
 	}

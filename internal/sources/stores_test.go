@@ -9,6 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // storesOf is the kind of the secrets in stores without a feed.
@@ -61,7 +62,7 @@ func TestALostEventOfAStoreIsPublishedAgain(t *testing.T) {
 	lost := lostBehind(s.ledger.get(source), 0)
 	again := s.assess(source, lost, queueEntry{}).change
 	again.Source, again.Cluster, published.Cluster = source, testCluster, testCluster
-	wantEqual(t, "event", published, again, cmpopts.EquateEmpty())
+	testkit.WantEqual(t, "event", published, again, cmpopts.EquateEmpty())
 	if _, err := again.Event(); err != nil {
 		t.Error(err)
 	}
@@ -78,7 +79,7 @@ func TestTheClockOfAnotherWatcherIsNotAheadOfWhatIsReadAfterTheStart(t *testing.
 	change := first.assess(source, nil, queueEntry{}).change
 	change.Cluster, change.Time = testCluster, minute(13)
 	event, err := change.Event()
-	must(t, err)
+	testkit.Must(t, err)
 	reader, _ := readerOf(&stateOf{stored: []events.Stored{{Seq: 3, Subject: events.Subject(testCluster, source), Event: event}}})
 	reader.now = func() time.Time { return minute(11) }
 	if !reader.readAll(t.Context()) || !reader.ledger.get(source).Time().Equal(minute(11)) {
@@ -95,7 +96,7 @@ func TestTheKnownPathsAreThoseOfTheMountThatExist(t *testing.T) {
 	s.ledger.set(at("secret", "gone"), lastOf(1, events.VerbDeleted))
 	s.ledger.set(at("kv", "b"), lastOf(1, events.VerbRotated))
 	s.ledger.set(testSource, lastOf(1, events.VerbObserved))
-	wantEqual(t, "paths", []string{"a"}, s.knownPaths("bao", events.RootNamespace, "secret"))
+	testkit.WantEqual(t, "paths", []string{"a"}, s.knownPaths("bao", events.RootNamespace, "secret"))
 }
 
 func TestThereIsRoomForSoManySightings(t *testing.T) {
@@ -116,7 +117,7 @@ func TestSightingsKeepTheLatestOfEachSecret(t *testing.T) {
 	source := storePath.Source()
 	behind, deleted := written(8, "", 5), written(7, "", 3)
 	behind.At, deleted.State = minute(2), openbao.Deleted
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		seen []openbao.Observation
 		want openbao.Observation
@@ -125,8 +126,7 @@ func TestSightingsKeepTheLatestOfEachSecret(t *testing.T) {
 		{"the audit log has more details", []openbao.Observation{written(7, "update", 1), written(7, "", 2)}, written(7, "update", 1)},
 		{"the later version, by a server whose clock is behind", []openbao.Observation{written(7, "update", 4), behind}, behind},
 		{"the later state of one version", []openbao.Observation{written(7, "update", 1), deleted}, deleted},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSightings()
 			for _, seen := range tt.seen {
@@ -135,7 +135,7 @@ func TestSightingsKeepTheLatestOfEachSecret(t *testing.T) {
 				}
 			}
 			got := s.get(source)
-			wantEqual(t, "kept", tt.want, *got)
+			testkit.WantEqual(t, "kept", tt.want, *got)
 			s.done(source, &openbao.Observation{})
 			if s.get(source) == nil {
 				t.Error("what was seen since is forgotten")

@@ -21,6 +21,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // auditToken is the token of whoever posts the lines of a store.
@@ -30,12 +31,13 @@ const auditToken = "0123456789abcdef0123"
 // until it listens.
 func (b *bench) withStore(options *Options) (listening func() string) {
 	b.Helper()
-	options.OpenBao.ConfigFile, options.OpenBao.AuditTokenFile = filepath.Join(b.TempDir(), "stores.yaml"), filepath.Join(b.TempDir(), "tokens")
+	tokens := filepath.Join(b.TempDir(), "tokens")
+	options.OpenBao.ConfigFile = filepath.Join(b.TempDir(), "stores.yaml")
 	for file, content := range map[string]string{
-		options.OpenBao.ConfigFile:     "stores: [{name: bao, address: 'http://bao', auth: {token: a}}]",
-		options.OpenBao.AuditTokenFile: auditToken,
+		options.OpenBao.ConfigFile: "stores: [{name: bao, address: 'http://bao', auth: {token: a}}]\naudit: {tokenFile: " + tokens + "}",
+		tokens:                     auditToken,
 	} {
-		must(b, os.WriteFile(file, []byte(content), 0o600))
+		testkit.Must(b, os.WriteFile(file, []byte(content), 0o600))
 	}
 	var address atomic.Value
 	options.OpenBao.AuditListen, options.OpenBao.Transport = "127.0.0.1:0", unreachable{}
@@ -61,10 +63,10 @@ func (b *bench) writeInStore(address string) {
 func postLines(t testing.TB, client *http.Client, address string, lines []byte) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/v1/audit/bao", bytes.NewReader(lines))
-	must(t, err)
+	testkit.Must(t, err)
 	request.Header.Set("Authorization", "Bearer "+auditToken)
 	response, err := client.Do(request)
-	must(t, err)
+	testkit.Must(t, err)
 	response.Body.Close()
 }
 
@@ -83,7 +85,7 @@ func TestAKindThatCannotBeListedKeepsNothingElseFromBeingWatched(t *testing.T) {
 	forbidden := func(resource schema.GroupResource) error {
 		return apierrors.NewForbidden(resource, "", errors.New("no"))
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		resource schema.GroupResource
 		err      func(schema.GroupResource) error
@@ -96,12 +98,11 @@ func TestAKindThatCannotBeListedKeepsNothingElseFromBeingWatched(t *testing.T) {
 			},
 		},
 		{name: "a custom kind that may not be listed", resource: resourceOf(t, events.KindCertificate).GroupResource(), err: forbidden},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "u", ResourceVersion: "1"}})
 			b.ready(b.options())()
-			must(t, b.client.CoreV1().ConfigMaps("shop").Delete(t.Context(), "app", metav1.DeleteOptions{}))
+			testkit.Must(t, b.client.CoreV1().ConfigMaps("shop").Delete(t.Context(), "app", metav1.DeleteOptions{}))
 			fail := func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, tt.err(tt.resource) }
 			b.client.PrependReactor("list", tt.resource.Resource, fail)
 			b.dynamic.PrependReactor("list", tt.resource.Resource, fail)
@@ -140,7 +141,7 @@ func TestTheWatcherEndsWhenAStoresReceiverCannotListen(t *testing.T) {
 	b.withStore(&options)
 	options.OpenBao.Listen = func(context.Context, string, string) (net.Listener, error) { return nil, errors.New("in use") }
 	w, err := New(options)
-	must(t, err)
+	testkit.Must(t, err)
 	if err := w.Run(t.Context(), b.bus); err == nil || err.Error() != "watching secret stores: listening for audit requests: in use" {
 		t.Errorf("it ended with %v", err)
 	}

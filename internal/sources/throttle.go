@@ -15,7 +15,8 @@ const (
 )
 
 // throttle keeps a namespace from filling the stream and the memory of both programs: changes beyond its budget wait. A source is compared with its
-// last event when its turn comes, so a change that was undone meanwhile, or an object that was created and deleted, is never published.
+// last event when its turn comes, so a change that was undone meanwhile, or an object that was created and deleted, is never published. Not counted
+// is what an object causes once at most: its first event, and what is found at the start. How many objects there are, quotas limit.
 type throttle struct {
 	budget  *events.Budget // nil if namespaces are not limited
 	now     func() time.Time
@@ -97,8 +98,10 @@ const (
 // weight estimates how many bytes an event takes on the stream.
 func weight(change events.Change) int {
 	size := eventWeight + 4*len(change.Source.Name)
-	for name, key := range change.Keys {
-		size += keyWeight + len(name) + len(key.Fingerprint) + len(key.ChangedAt)
+	for _, keys := range []map[string]events.Key{change.Keys, change.Buckets} {
+		for name, key := range keys {
+			size += keyWeight + len(name) + len(key.Fingerprint) + len(key.ChangedAt)
+		}
 	}
 	for _, name := range change.Changed {
 		size += 3 + len(name)

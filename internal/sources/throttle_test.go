@@ -42,7 +42,7 @@ func TestANamespaceOverItsBudgetWaitsAndNoOtherDoes(t *testing.T) {
 		if turn, ok := errors.AsType[*turnError](err); ok {
 			return turn.after
 		}
-		must(t, err)
+		testkit.Must(t, err)
 		return 0
 	}
 	for i := range 24 {
@@ -77,13 +77,11 @@ func TestANamespaceOverItsBudgetWaitsAndNoOtherDoes(t *testing.T) {
 
 func TestWhatDoesNotCountTowardsTheBudget(t *testing.T) {
 	for _, tt := range []struct {
-		name      string
-		source    events.Source
-		before    *kinds.LastEvent
-		changedAt string
-		created   bool
-		unsettled bool
-		want      bool
+		name                     string
+		source                   events.Source
+		before                   *kinds.LastEvent
+		changedAt                string
+		created, unsettled, want bool
 	}{
 		{name: "a change does", source: testSource, before: kinds.UnreadableEvent(1), changedAt: "1", want: true},
 		{name: "the creation of a source does", source: testSource, changedAt: "1", want: true},
@@ -114,9 +112,9 @@ func TestTheWeightOfAnEventIsAboutItsSize(t *testing.T) {
 			change.Keys[key], change.Changed = events.Key{Fingerprint: fingerprint}, append(change.Changed, key)
 		}
 		event, err := change.Event()
-		must(t, err)
+		testkit.Must(t, err)
 		msg, err := bus.ToMsg(event, events.Subject(testCluster, testSource))
-		must(t, err)
+		testkit.Must(t, err)
 		if got, size := weight(change), msg.Size(); got < size*2/3 || got > size*2 {
 			t.Errorf("with %+v it weighs %d bytes and has %d", of, got, size)
 		}

@@ -38,7 +38,7 @@ func New(options Options) (*Watcher, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
-	ring, err := kinds.LoadKeyring(options.KeyFile)
+	ring, err := options.keyring()
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (w *Watcher) addObjects(ring *kinds.Keyring) error {
 	if err != nil {
 		return err // Validate has named the flag.
 	}
-	keys, err := reloader.Parse(w.options.ReloaderAnnotations)
+	keys, err := reloader.Parse(w.options.Reloader.Annotations)
 	if err != nil {
 		return err
 	}
@@ -100,10 +100,7 @@ func (w *Watcher) addObjects(ring *kinds.Keyring) error {
 				return err
 			}
 		}
-		w.assessors[listing.Kind] = &objectAssessor{
-			kind: kind, informers: w.informers, ledger: w.ledger, absence: w.absence, pending: w.pending, view: watched, now: w.options.Now,
-			selector: w.options.Selector,
-		}
+		w.assessors[listing.Kind] = &objectAssessor{kind: kind, informers: w.informers, ledger: w.ledger, absence: w.absence, view: watched}
 	}
 	return nil
 }
@@ -192,13 +189,18 @@ func (w *Watcher) Run(ctx context.Context, b *bus.Bus) error {
 }
 
 func (w *Watcher) startWorkers(ctx context.Context, running *sync.WaitGroup, reader *ledgerReader, b *bus.Bus) {
+	inFlight := bus.NewInFlight(w.options.Workers, w.options.Now)
 	reconciler := &reconciler{
 		cluster: w.options.Cluster, now: w.options.Now, assessors: w.assessors, ledger: w.ledger, reader: reader, throttle: w.throttle,
 		pending: w.pending, sightings: w.sightings, informers: w.informers, readiness: &w.readiness,
-		publisher: &publisher{bus: b, ledger: w.ledger, metrics: w.metrics, tracer: w.options.Tracer, log: w.log},
+		publisher: &publisher{
+			bus: b, inFlight: inFlight, ledger: w.ledger, metrics: w.metrics, tracer: w.options.Tracer, now: w.options.Now, log: w.log,
+		},
 	}
 	for range w.options.Workers {
-		one := &worker{pending: w.pending, reconciler: reconciler, progress: w.options.Progress(), metrics: w.metrics, log: w.log}
+		one := &worker{
+			pending: w.pending, inFlight: inFlight, reconciler: reconciler, progress: w.options.Progress(), metrics: w.metrics, log: w.log,
+		}
 		running.Go(func() { one.run(ctx) })
 	}
 }

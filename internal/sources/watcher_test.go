@@ -10,6 +10,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestWatcherPublishesWhatHappens(t *testing.T) {
@@ -45,7 +46,7 @@ func TestWatcherPublishesWhatHappens(t *testing.T) {
 		"secret/db deleted u1/11@11 {a@11 b} []",
 		"secret/db observed u4/15@11 {a@11 b} [] previous",
 	}
-	wantEqual(t, "events", want, got)
+	testkit.WantEqual(t, "events", want, got)
 	if strings.Contains(b.log.String(), canary) {
 		t.Errorf("the value was logged:\n%s", b.log)
 	}
@@ -77,7 +78,7 @@ func TestWatcherFindsWhatHappenedWhileItWasAway(t *testing.T) {
 		"secret/changes changed u2/12@12 {a@12 b} [a] previous",
 		"secret/goes deleted u3/3@3 {a b} []",
 	}
-	wantEqual(t, "events", want, got)
+	testkit.WantEqual(t, "events", want, got)
 
 	b.ready(options)()
 	if got := b.history(); len(got) != 5 {

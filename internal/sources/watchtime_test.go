@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // watchedLog records when attendance was published, and the time that it had.
@@ -61,7 +62,7 @@ func TestAWatcherSaysUntilWhenItHasWatched(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 				defer cancel()
 				a.run(ctx, lost)
-				wantEqual(t, "difference", [][]time.Duration{tt.said, tt.until}, [][]time.Duration{said.said, said.until})
+				testkit.WantEqual(t, "difference", [][]time.Duration{tt.said, tt.until}, [][]time.Duration{said.said, said.until})
 			})
 		})
 	}
@@ -98,7 +99,7 @@ func TestNothingIsSaidToBePublishedThatWaitsSinceItWasCreated(t *testing.T) {
 		p := a.pending
 		want := func(when string, until time.Duration) {
 			t.Helper()
-			must(t, a.publish(t.Context()))
+			testkit.Must(t, a.publish(t.Context()))
 			if got := said.until[len(said.until)-1]; got != until {
 				t.Errorf("%s: it is said that all until %s is published, want %s", when, got, until)
 			}

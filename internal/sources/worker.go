@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/telemetry"
 )
@@ -12,6 +13,7 @@ import (
 // worker reconciles pending sources, one at a time.
 type worker struct {
 	pending    *pendingSources
+	inFlight   *bus.InFlight // of all workers
 	reconciler sourceReconciler
 	progress   *telemetry.Progress
 	metrics    *metrics
@@ -26,19 +28,24 @@ type sourceReconciler interface {
 // run works until the queue is shut down and empty. After the end of ctx, it stops at the first source that cannot be published: NATS does not
 // answer, and each of the others would take as long. publishTimeout bounds one.
 func (w *worker) run(ctx context.Context) {
-	for {
-		source, entry, ok := w.pending.take()
-		if !ok {
-			return
-		}
-		w.progress.Busy()
-		err := w.reconciler.reconcile(context.WithoutCancel(ctx), source, &entry)
-		failed := w.finish(ctx, source, entry, err)
-		w.progress.Idle()
-		if failed && ctx.Err() != nil {
-			return
-		}
+	for w.next(ctx) {
 	}
+}
+
+// next works on the next source. It takes none before another publication may be in flight, so that what is published is the latest, and has all the
+// time that an attempt has. It returns false if there is nothing more to do.
+func (w *worker) next(ctx context.Context) bool {
+	w.inFlight.Enter()
+	defer w.inFlight.Leave()
+	source, entry, ok := w.pending.take()
+	if !ok {
+		return false
+	}
+	w.progress.Busy()
+	defer w.progress.Idle()
+	err := w.reconciler.reconcile(context.WithoutCancel(ctx), source, &entry)
+	failed := w.finish(ctx, source, entry, err)
+	return !failed || ctx.Err() == nil
 }
 
 // finish ends the work on a source. It reports whether the source could not be published.
@@ -56,11 +63,21 @@ func (w *worker) finish(ctx context.Context, source events.Source, entry queueEn
 		w.metrics.errors.Add(ctx, 1)
 		w.log.ErrorContext(ctx, "an event is not valid; dropping it", "source", source.String(), "namespace", source.Namespace, "err", err)
 		w.pending.drop(source, entry)
+	case errors.Is(err, bus.ErrTooLarge):
+		w.pending.wait(source, w.failed(ctx, source, entry, err), checkMost)
 	default:
-		w.metrics.errors.Add(ctx, 1)
-		w.log.ErrorContext(ctx, "cannot publish an event; retrying", "source", source.String(), "namespace", source.Namespace, "err", err)
-		w.pending.retry(source, entry)
+		w.pending.retry(source, w.failed(ctx, source, entry, err))
 		return true
 	}
 	return false
+}
+
+// failed counts a failure to publish, and logs it unless the attempt before had the same. It returns the entry for the next attempt.
+func (w *worker) failed(ctx context.Context, source events.Source, entry queueEntry, err error) queueEntry {
+	w.metrics.errors.Add(ctx, 1)
+	if failure := err.Error(); failure != entry.failure {
+		entry.failure = failure
+		w.log.ErrorContext(ctx, "cannot publish an event; retrying", "source", source.String(), "namespace", source.Namespace, "err", err)
+	}
+	return entry
 }

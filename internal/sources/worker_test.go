@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -27,7 +28,15 @@ func workerOf(t *testing.T, work workFunc) (*worker, *testkit.Log) {
 	log := &testkit.Log{}
 	return &worker{
 		pending: newPendingSources(time.Now), metrics: unmeasured(t, newLedger()), log: slog.New(slog.NewJSONHandler(log, nil)), reconciler: work,
+		inFlight: bus.NewInFlight(1, time.Now),
 	}, log
+}
+
+// start runs the worker until stop is called.
+func (w *worker) start(ctx context.Context) (stop func()) {
+	var running sync.WaitGroup
+	running.Go(func() { w.run(ctx) })
+	return func() { w.pending.shutDown(); running.Wait() }
 }
 
 func TestAWorkerTriesAgainAndFinishesWhatItHasBegun(t *testing.T) {
@@ -44,8 +53,7 @@ func TestAWorkerTriesAgainAndFinishesWhatItHasBegun(t *testing.T) {
 			cancel()
 			return ctx.Err()
 		})
-		var running sync.WaitGroup
-		running.Go(func() { one.run(ctx) })
+		stop := one.start(ctx)
 		one.pending.put(testSource, queueEntry{created: true})
 		<-one.pending.quiet()
 		if len(tries) != 1 || !strings.Contains(log.String(), "cannot publish an event; retrying") {
@@ -53,11 +61,10 @@ func TestAWorkerTriesAgainAndFinishesWhatItHasBegun(t *testing.T) {
 		}
 		<-ctx.Done()
 		<-one.pending.quiet()
-		if first, second := <-tries, <-tries; first != second || !first.created {
+		if first, second := <-tries, <-tries; !first.at.Equal(second.at) || !first.created || !second.created {
 			t.Errorf("tried with %+v and %+v, want the same entry twice", first, second)
 		}
-		one.pending.shutDown()
-		running.Wait()
+		stop()
 	})
 }
 
@@ -78,6 +85,124 @@ func TestAWorkerPublishesWhatIsQueuedAtTheEndUnlessNATSDoesNotAnswer(t *testing.
 	}
 }
 
+func TestASourceThatCannotBePublishedIsLoggedOnceAndKeepsNoOtherFromIt(t *testing.T) {
+	tooLarge, full := fmt.Errorf("%w: it has 70000 bytes", bus.ErrTooLarge), errors.New("maximum bytes exceeded")
+	for _, tt := range []struct {
+		name string
+		// errs has one for each quarter of an hour. Then the source is published.
+		errs        []error
+		least, most int // attempts
+		lines       int
+	}{
+		{"an event that the server does not take is tried once a minute", []error{tooLarge, tooLarge}, 30, 40, 1},
+		{"one for which the stream has no room is tried sooner", []error{full, full}, 400, 800, 1},
+		{"another reason is logged, too", []error{full, tooLarge}, 200, 400, 2},
+		{"and so is the same one after a success", []error{full, nil, full}, 400, 800, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const quarter = 15 * time.Minute
+				var mu sync.Mutex
+				tries, began := map[events.Source]int{}, time.Now()
+				tried := func(source events.Source) int {
+					mu.Lock()
+					defer mu.Unlock()
+					return tries[source]
+				}
+				one, log := workerOf(t, func(_ context.Context, source events.Source, _ *queueEntry) error {
+					mu.Lock()
+					tries[source]++
+					mu.Unlock()
+					if now := int(time.Since(began) / quarter); source == testSource && now < len(tt.errs) {
+						return tt.errs[now]
+					}
+					return nil
+				})
+				stop := one.start(t.Context())
+				for i := range tt.errs {
+					one.pending.put(testSource, queueEntry{created: true})
+					one.pending.add(otherSource)
+					synctest.Wait()
+					if n := tried(otherSource); n != i+1 {
+						t.Errorf("the other source was tried %d times, want %d", n, i+1)
+					}
+					<-time.After(quarter)
+				}
+				<-time.After(2 * time.Minute)
+				if n := tried(testSource); n < tt.least || n > tt.most {
+					t.Errorf("tried %d times, want %d to %d", n, tt.least, tt.most)
+				}
+				if n := strings.Count(log.String(), "cannot publish an event; retrying"); n != tt.lines {
+					t.Errorf("the log has %d lines, want %d:\n%s", n, tt.lines, log)
+				}
+				stop()
+			})
+		})
+	}
+}
+
+// slowStream answers after a time.
+type slowStream struct {
+	answer time.Duration
+
+	mu        sync.Mutex
+	now, most int
+}
+
+func (s *slowStream) PublishChange(context.Context, events.Change, uint64) (uint64, error) {
+	s.add(1)
+	defer s.add(-1)
+	<-time.After(s.answer)
+	return 1, nil
+}
+
+func (s *slowStream) add(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now += n
+	s.most = max(s.most, s.now)
+}
+
+// If a source were taken before its turn, its attempt would end while it waits for those of the others.
+func TestWorkersTakeFewerSourcesWhileAnswersAreLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const workers = 8
+		stream := &slowStream{answer: time.Millisecond}
+		inFlight := bus.NewInFlight(workers, time.Now)
+		p := &publisher{bus: stream, inFlight: inFlight, ledger: newLedger(), metrics: unmeasured(t, newLedger()), now: time.Now}
+		one, _ := workerOf(t, func(ctx context.Context, source events.Source, _ *queueEntry) error {
+			return p.publish(ctx, events.Change{Source: source, Verb: events.VerbObserved, Fingerprint: fingerprint}, 0, time.Now())
+		})
+		one.inFlight = inFlight
+		var running sync.WaitGroup
+		for range workers {
+			running.Go(func() { one.run(t.Context()) })
+		}
+		inFlightOf := func(answer time.Duration) int {
+			stream.answer, stream.most = answer, 0
+			for i := range 100 {
+				one.pending.add(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: fmt.Sprintf("s%d", i)})
+			}
+			<-one.pending.quiet()
+			synctest.Wait()
+			return stream.most
+		}
+		if got := inFlightOf(time.Millisecond); got != workers {
+			t.Errorf("%d are in flight while answers are prompt, want %d", got, workers)
+		}
+		inFlightOf(time.Second)
+		if got := inFlightOf(time.Second); got != 1 {
+			t.Errorf("%d are in flight while answers are late, want one", got)
+		}
+		inFlightOf(time.Millisecond)
+		if got := inFlightOf(time.Millisecond); got != workers {
+			t.Errorf("%d are in flight when answers are prompt again, want %d", got, workers)
+		}
+		one.pending.shutDown()
+		running.Wait()
+	})
+}
+
 func TestAWorkerDropsWhatCanNeverBePublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := map[events.Source]int{}
@@ -87,8 +212,7 @@ func TestAWorkerDropsWhatCanNeverBePublished(t *testing.T) {
 			}
 			return nil
 		})
-		var running sync.WaitGroup
-		running.Go(func() { one.run(t.Context()) })
+		stop := one.start(t.Context())
 		one.pending.put(testSource, queueEntry{created: true})
 		one.pending.add(otherSource)
 		<-time.After(time.Hour)
@@ -100,7 +224,6 @@ func TestAWorkerDropsWhatCanNeverBePublished(t *testing.T) {
 		if tries[testSource] != 2 {
 			t.Errorf("tried %v, want once more after the change", tries)
 		}
-		one.pending.shutDown()
-		running.Wait()
+		stop()
 	})
 }

@@ -10,9 +10,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Instrument defines one metric. Each package with metrics has one table of instruments. They are created from the table, and docs/metrics.md is
-// generated from it, so the page, the dashboard and the alerts name only metrics that exist. Exactly one of Counter, UpDown, Gauge and Histogram is
-// set; MakeInstruments fills it in.
+// Instrument defines one metric. Each package with metrics has one table of instruments. They are created from the table, and
+// docs/reference/metrics.md is generated from it, so the page, the dashboard and the alerts name only metrics that exist. Exactly one of Counter,
+// UpDown, Gauge and Histogram is set; MakeInstruments fills it in.
 type Instrument struct {
 	Counter *metric.Int64Counter
 	UpDown  *metric.Int64UpDownCounter

@@ -35,8 +35,7 @@ func TestProbes(t *testing.T) {
 			func(h *Probes) { h.AddLiveness("loops", fails("one\ntwo")) }, "/livez", 503, "[-]loops: one; two\n",
 		},
 		{
-			"liveness is no matter of readiness",
-			func(h *Probes) { h.AddReadiness("nats", ok); h.AddLiveness("loop", fails("stuck")) },
+			"liveness is no matter of readiness", func(h *Probes) { h.AddReadiness("nats", ok); h.AddLiveness("loop", fails("stuck")) },
 			"/readyz", 200, "[+]nats ok\n",
 		},
 		{"healthz is livez", func(h *Probes) { h.AddLiveness("loop", fails("stuck")) }, "/healthz", 503, "[-]loop: stuck\n"},

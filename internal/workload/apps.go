@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 var deployments = Kind{
@@ -20,7 +21,7 @@ var deployments = Kind{
 		}
 		return c.parts(&deployment.ObjectMeta, &deployment.Spec.Template, deployment.Spec.Selector, deploymentProgress(deployment, c))
 	}),
-	template: specTemplate, strategy: annotating,
+	template: specTemplate, strategy: annotating, countsChanges: true,
 }
 
 var statefulSets = Kind{
@@ -39,9 +40,11 @@ var statefulSets = Kind{
 		if rolling := update.RollingUpdate; rolling != nil && rolling.Partition != nil {
 			c.kept = min(*rolling.Partition, c.wanted)
 		}
-		return c.parts(&set.ObjectMeta, &set.Spec.Template, set.Spec.Selector, c.progress())
+		progress := c.progress()
+		progress.Remedy = c.orderedRemedy(set)
+		return c.parts(&set.ObjectMeta, &set.Spec.Template, set.Spec.Selector, progress)
 	}),
-	template: specTemplate, strategy: annotating,
+	template: specTemplate, strategy: annotating, countsChanges: true,
 }
 
 var daemonSets = Kind{
@@ -57,7 +60,7 @@ var daemonSets = Kind{
 		}
 		return c.parts(&set.ObjectMeta, &set.Spec.Template, set.Spec.Selector, c.progress())
 	}),
-	template: specTemplate, strategy: annotating,
+	template: specTemplate, strategy: annotating, countsChanges: true,
 }
 
 // podCounts is what the status of a kind of apps/v1 says about its pods.
@@ -127,4 +130,22 @@ func (c podCounts) progress() Progress {
 		return p.is(Complete, fmt.Sprintf("the partition keeps %d of %d pods as they are", c.wanted-c.updated, c.wanted))
 	}
 	return p.is(Complete, "")
+}
+
+// orderedRemedy returns what to do if a pod of a StatefulSet with ordered pods does not become ready: the controller then replaces no pod, not even
+// that one after its template was corrected. It replaces them one by one from the last, so the newest is the one that it waits for.
+func (c podCounts) orderedRemedy(set *appsv1.StatefulSet) string {
+	if set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement || c.onDelete || !c.isObserved || c.all < c.wanted || c.ready >= c.wanted {
+		return ""
+	}
+	pod, rolling := "a pod", set.Spec.UpdateStrategy.RollingUpdate
+	isOneByOne := rolling == nil || rolling.MaxUnavailable == nil || *rolling.MaxUnavailable == intstr.FromInt32(1)
+	if c.updated > 0 && c.updated <= c.wanted && isOneByOne {
+		ordinal := c.wanted - c.updated
+		if set.Spec.Ordinals != nil {
+			ordinal += set.Spec.Ordinals.Start
+		}
+		pod = fmt.Sprintf("pod %s-%d", set.Name, ordinal)
+	}
+	return pod + " is not ready, and the StatefulSet replaces no pod before it is, not even that one: remove the cause, then delete the pod"
 }

@@ -104,7 +104,7 @@ func TestAJobIsStartedOnceThoughItsRecordIsRefused(t *testing.T) {
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), kube.PatchTimeout)
 				defer cancel()
-				after, err := sendWithin(ctx, t, StartedCronJob(), waitingCronJob(), Clients{Typed: client}, dbChange("5"))
+				after, err := sendTo(ctx, t, StartedCronJob(), waitingCronJob(), Clients{Typed: client}, dbChange("5"))
 				if recorded := err == nil; recorded != test.recorded || !recorded && !errors.Is(err, ErrUnrecorded) {
 					t.Fatalf("got %v, want it recorded: %t", err, test.recorded)
 				}
@@ -123,7 +123,7 @@ func TestNoJobIsStartedUnderTheNameOfAnother(t *testing.T) {
 	client := fake.NewClientset(waitingCronJob())
 	withoutRight(client, "patch", "cronjobs")
 	clients := Clients{Typed: client, Unrecorded: true}
-	if _, err := sendTo(t, StartedCronJob(), waitingCronJob(), clients, dbChange("5")); !errors.Is(err, ErrUnrecorded) {
+	if _, err := sendTo(t.Context(), t, StartedCronJob(), waitingCronJob(), clients, dbChange("5")); !errors.Is(err, ErrUnrecorded) {
 		t.Fatal(err)
 	}
 	other := jobsOf(t, client)[0]
@@ -131,7 +131,7 @@ func TestNoJobIsStartedUnderTheNameOfAnother(t *testing.T) {
 	if err := client.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), &other, "shop"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := sendTo(t, StartedCronJob(), waitingCronJob(), clients, dbChange("5"))
+	_, err := sendTo(t.Context(), t, StartedCronJob(), waitingCronJob(), clients, dbChange("5"))
 	if !errors.Is(err, ErrNameTaken) || !strings.Contains(err.Error(), "delete job "+other.Name) {
 		t.Errorf("got %v, want %v", err, ErrNameTaken)
 	}

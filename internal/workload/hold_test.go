@@ -5,36 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-func TestTheAnnotationsSayWhetherAWorkloadIsOnHold(t *testing.T) {
-	tests := []struct {
-		name        string
-		annotations map[string]string
-		hold        string
-		now         bool
-		problem     string
-	}{
-		{name: "it is on hold", annotations: map[string]string{events.AnnotationHold: "tofu\napply"}, hold: "tofu apply"},
-		{name: "it was rolled so", annotations: map[string]string{AnnotationRollNow: "1", annotationRolledNow: "1"}},
-		{name: "it is to be rolled again", annotations: map[string]string{AnnotationRollNow: "2", annotationRolledNow: "1"}, now: true},
-		{name: "what is asked is too long to be repeated", annotations: map[string]string{AnnotationRollNow: strings.Repeat("1", maxRollNow+1)}, problem: "is longer than 128 bytes"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			w, _ := Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}, Reading{})
-			if w.Hold != test.hold || w.RollsNow() != test.now {
-				t.Errorf("on hold %q, rolls now %t", w.Hold, w.RollsNow())
-			}
-			if problems := fmt.Sprint(w.Problems); (len(w.Problems) > 0) != (test.problem != "") || !strings.Contains(problems, test.problem) {
-				t.Errorf("the problems are %s, want %q", problems, test.problem)
-			}
-		})
+func TestAHoldIsOneLineAndWhatAsksForARollIsShort(t *testing.T) {
+	annotations := map[string]string{events.AnnotationHold: "tofu\napply", AnnotationRollNow: strings.Repeat("1", maxRollNow+1)}
+	w := readAs(t, deployments, webDeployment("50", annotations), Reading{})
+	if problems := fmt.Sprint(w.Problems); w.Hold != "tofu apply" || w.RollsNow() || !strings.Contains(problems, "is longer than 128 bytes") {
+		t.Errorf("on hold %q, rolls now %t, with the problems %s", w.Hold, w.RollsNow(), problems)
 	}
 }
 
@@ -100,8 +81,8 @@ func TestARolloutAndItsDeploymentAreAskedForRollsOneByOne(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			runner := runnerOf(t, fmt.Sprintf(`{"keyturn.dev/roll-now":%q}`, test.rollout), `{}`)
-			w := scaledDown(t, map[string]string{AnnotationRollNow: test.deployment, annotationRolledNow: test.done}).RunBy(runner)
+			runner := runnerOf(t, fmt.Sprintf(`{"keyturn.dev/roll-now":%q}`, test.rollout), `{}`, Reading{})
+			w := scaledDown(t, map[string]string{AnnotationRollNow: test.deployment, annotationRolledNow: test.done}, Reading{}).RunBy(runner)
 			if w.RollsNow() != test.want {
 				t.Fatalf("it rolls now: %t, want %t", w.RollsNow(), test.want)
 			}
@@ -116,12 +97,12 @@ func TestARolloutAndItsDeploymentAreAskedForRollsOneByOne(t *testing.T) {
 }
 
 func TestWhatARolloutSaysOfTimeCountsForTheDeploymentThatItRuns(t *testing.T) {
-	runner := runnerOf(t, `{"keyturn.dev/hold":"tofu apply","keyturn.dev/roll-now":"1","keyturn.dev/window":"0 1 * * * for 3h"}`, `{}`)
-	w := scaledDown(t, rollOn("auto")).RunBy(runner)
+	runner := runnerOf(t, `{"keyturn.dev/hold":"tofu apply","keyturn.dev/roll-now":"1","keyturn.dev/window":"0 1 * * * for 3h"}`, `{}`, Reading{})
+	w := scaledDown(t, rollOn("auto"), Reading{}).RunBy(runner)
 	if w.Hold != "tofu apply" || !w.RollsNow() || w.Windows() != "0 1 * * * for 3h" {
 		t.Errorf("on hold %q, rolls now %t, in the windows %s", w.Hold, w.RollsNow(), w.Windows())
 	}
-	if got := scaledDown(t, map[string]string{AnnotationWindow: "always"}).RunBy(runner).Windows(); got != "always" {
+	if got := scaledDown(t, map[string]string{AnnotationWindow: "always"}, Reading{}).RunBy(runner).Windows(); got != "always" {
 		t.Errorf("with a window of its own: got %q", got)
 	}
 	if back := w.RunBy(); back.Hold != "" || back.RollsNow() {

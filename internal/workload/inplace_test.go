@@ -7,8 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 // toldInPlace is web with a pod spec, read by an actuator that asks pods to reload in place.
@@ -25,55 +23,44 @@ func toldInPlace(t *testing.T, spec corev1.PodSpec) *Workload {
 }
 
 func TestRunningPodsSeeAChangeOfWhatOnlyTheirContainersReadAsFiles(t *testing.T) {
-	mounting := func(name string, mounts ...corev1.VolumeMount) corev1.Container {
-		for i := range mounts {
-			mounts[i].Name = "config"
-		}
-		return corev1.Container{Name: name, VolumeMounts: mounts}
+	// mounting is a container that mounts the volume "config", with a subPath if it is not empty.
+	mounting := func(subPath string) []corev1.Container {
+		return []corev1.Container{{Name: "app", VolumeMounts: []corev1.VolumeMount{{Name: "config", SubPath: subPath}}}}
 	}
 	secret := corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "db"}}
-	fromEnv := []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}}}}
-	config := func(source corev1.VolumeSource) corev1.Volume {
-		return corev1.Volume{Name: "config", VolumeSource: source}
-	}
+	volumes, pulls := []corev1.Volume{{Name: "config", VolumeSource: secret}}, []corev1.LocalObjectReference{{Name: "db"}}
+	both, again := mounting(""), mounting("")
+	both[0].EnvFrom = []corev1.EnvFromSource{readsAll(db)}
+	again[0].VolumeMounts = append(again[0].VolumeMounts, corev1.VolumeMount{Name: "again", SubPath: "password"})
 	tests := []struct {
 		name string
 		spec corev1.PodSpec
 		want string
 	}{
-		{"a Secret that is mounted", corev1.PodSpec{
-			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(secret)},
-		}, ""},
-		{"one that is also used to pull images", corev1.PodSpec{
-			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(secret)},
-			ImagePullSecrets: []corev1.LocalObjectReference{{Name: "db"}},
-		}, ""},
-		{"a subPath", corev1.PodSpec{
-			Containers: []corev1.Container{mounting("app", corev1.VolumeMount{SubPath: "password"})}, Volumes: []corev1.Volume{config(secret)},
-		}, "secret/db is mounted with subPath"},
-		{"a variable beside the file", corev1.PodSpec{
-			Containers: []corev1.Container{{
-				Name: "app", EnvFrom: fromEnv, VolumeMounts: []corev1.VolumeMount{{Name: "config"}},
-			}}, Volumes: []corev1.Volume{config(secret)},
-		}, "secret/db is read as environment"},
-		{"an init container that mounts it, too", corev1.PodSpec{
-			InitContainers: []corev1.Container{mounting("render", corev1.VolumeMount{})},
-			Containers:     []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(secret)},
-		}, "secret/db is read by an init container"},
-		{"a second volume with a subPath", corev1.PodSpec{
-			Containers: []corev1.Container{{Name: "app", VolumeMounts: []corev1.VolumeMount{{Name: "config"}, {Name: "again", SubPath: "password"}}}},
-			Volumes:    []corev1.Volume{config(secret), {Name: "again", VolumeSource: secret}},
-		}, "secret/db is mounted with subPath"},
-		{"an image pull", corev1.PodSpec{
-			Containers: []corev1.Container{{Name: "app"}}, ImagePullSecrets: []corev1.LocalObjectReference{{Name: "db"}},
-		}, "secret/db is read to pull images"},
-		{"the network of the node", corev1.PodSpec{
-			HostNetwork: true, Containers: []corev1.Container{mounting("app", corev1.VolumeMount{})}, Volumes: []corev1.Volume{config(secret)},
-		}, "the pods have the network of their node, whose address is not theirs"},
+		{"a Secret that is mounted", corev1.PodSpec{Containers: mounting(""), Volumes: volumes}, ""},
+		{"one that is also used to pull images", corev1.PodSpec{Containers: mounting(""), Volumes: volumes, ImagePullSecrets: pulls}, ""},
+		{"a subPath", corev1.PodSpec{Containers: mounting("password"), Volumes: volumes}, "secret/db is mounted with subPath"},
+		{"a variable beside the file", corev1.PodSpec{Containers: both, Volumes: volumes}, "secret/db is read as environment"},
+		{
+			"an init container that mounts it, too",
+			corev1.PodSpec{InitContainers: mounting(""), Containers: mounting(""), Volumes: volumes},
+			"secret/db is read by an init container",
+		},
+		{
+			"a second volume with a subPath",
+			corev1.PodSpec{Containers: again, Volumes: []corev1.Volume{volumes[0], {Name: "again", VolumeSource: secret}}},
+			"secret/db is mounted with subPath",
+		},
+		{"an image pull", corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}, ImagePullSecrets: pulls}, "secret/db is read to pull images"},
+		{
+			"the network of the node",
+			corev1.PodSpec{HostNetwork: true, Containers: mounting(""), Volumes: volumes},
+			"the pods have the network of their node, whose address is not theirs",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := toldInPlace(t, tt.spec).InPlace.Refuses(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}); got != tt.want {
+			if got := toldInPlace(t, tt.spec).InPlace.Refuses(db); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

@@ -115,3 +115,7 @@ func manifestOf(job *batchv1.Job) *batchv1.Job {
 	}
 	return written
 }
+
+// RunsOnce reports whether each roll is a separate run: of a Job, or of a CronJob whose rolls start a Job. Pods that it has are as old as the
+// workload.
+func (w *Workload) RunsOnce() bool { return w.starts || w.ID.Kind == jobs.Name }

@@ -80,9 +80,7 @@ func TestAJobOfSomeoneElseIsNotMadeAnew(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			job := importJob(func(j *batchv1.Job) {
 				j.Annotations["keyturn.dev/roll-on"] = "auto"
-				j.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
-					{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}}},
-				}
+				j.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{readsAll(db)}
 			})
 			test.change(job)
 			w, ok := Read(Job(), job, Reading{})

@@ -1,10 +1,6 @@
 package workload
 
 import (
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +33,8 @@ type Kind struct {
 	template string
 	// strategy is how the pods are replaced.
 	strategy strategy
+	// countsChanges says that metadata.generation rises with each change of the spec: objects of one generation have the same pod template.
+	countsChanges bool
 }
 
 // parts has what all kinds have in common.
@@ -84,6 +82,19 @@ type kindState struct {
 	target *targetParts
 }
 
+// targetParts has the parts that only objects of targets have.
+type targetParts struct {
+	// trigger is the value of the trigger, if that is a field. missing are the JSON pointers of objects that are missing on the path to it, the
+	// outermost first.
+	trigger any
+	missing []string
+	// triggered says that the trigger is a fixed text, and that the text is still there.
+	triggered bool
+	// owned is targetStatus.Owned. said is the progress according to the object's own status, regardless of what it owns.
+	owned bool
+	said  Progress
+}
+
 // Objects returns the client for the workloads of this kind in a namespace.
 func (k Kind) Objects(c Clients, namespace string) Objects { return k.client(c, namespace) }
 
@@ -95,69 +106,6 @@ func (k Kind) Restore(w *Workload, abandons bool) Patch {
 
 // specTemplate is the JSON pointer of the pod template in most kinds.
 const specTemplate = "/spec/template"
-
-// Kinds is a table of kinds.
-type Kinds []Kind
-
-// BuiltIn returns the kinds of Kubernetes itself.
-func BuiltIn() Kinds { return Kinds{deployments, statefulSets, daemonSets, cronJobs} }
-
-// ArgoRollout returns the kind Rollout of Argo Rollouts.
-func ArgoRollout() Kind { return argoRollouts }
-
-// With returns the table with k in place of the kind of the same name.
-func (t Kinds) With(k Kind) Kinds {
-	table := slices.Clone(t)
-	for i := range table {
-		if table[i].Name == k.Name {
-			table[i] = k
-		}
-	}
-	return table
-}
-
-// Names returns the names of the kinds.
-func (t Kinds) Names() []string {
-	names := make([]string, 0, len(t))
-	for _, k := range t {
-		names = append(names, k.Name)
-	}
-	return names
-}
-
-// Named returns the kind with the given name, and false if there is none.
-func (t Kinds) Named(name string) (Kind, bool) {
-	return t.find(func(k Kind) bool { return k.Name == name })
-}
-
-func (t Kinds) find(is func(Kind) bool) (Kind, bool) {
-	if i := slices.IndexFunc(t, is); i >= 0 {
-		return t[i], true
-	}
-	return Kind{}, false
-}
-
-// neverRolled are kinds that are valid to ignore, although they are not in the table and never rolled anyway.
-var neverRolled = []string{"job", "jobs"}
-
-// Without returns the table without the named kinds. A name is the lower-case singular or plural: cronjob, cronjobs.
-func (t Kinds) Without(names []string) (Kinds, error) {
-	ignored := make(map[string]bool)
-	for _, name := range names {
-		k, known := t.find(func(k Kind) bool { return name == k.Name || name == k.Name+"s" || k.plural != "" && name == k.plural })
-		switch {
-		case known:
-			ignored[k.Name] = true
-		case !slices.Contains(neverRolled, name):
-			return nil, fmt.Errorf("%q, want any of %s, or their plurals", name, strings.Join(append(t.Names(), neverRolled[0]), ", "))
-		}
-	}
-	kept := slices.DeleteFunc(slices.Clone(t), func(k Kind) bool { return ignored[k.Name] })
-	if len(kept) == 0 {
-		return nil, errors.New("all kinds of workloads, want one left")
-	}
-	return kept, nil
-}
 
 // Template returns the metadata and the pod template of an object, and false for an object of another kind.
 func (k Kind) Template(obj runtime.Object) (*metav1.ObjectMeta, *corev1.PodTemplateSpec, bool) {

@@ -3,30 +3,27 @@ package workload
 import (
 	"strings"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-func TestKindsAreIgnoredByTheirSingularOrPlural(t *testing.T) {
+func TestKindsAreChosenByTheirSingularOrPlural(t *testing.T) {
 	tests := []struct {
 		name      string
-		ignored   []string
+		chosen    []string
 		want, err string
 	}{
-		{name: "a singular", ignored: []string{"cronjob"}, want: "deployment statefulset daemonset"},
-		{name: "jobs, which are never rolled", ignored: []string{"jobs"}, want: "deployment statefulset daemonset cronjob"},
-		{name: "what is no kind", ignored: []string{"pods"}, err: `"pods", want any of deployment, statefulset, daemonset, cronjob, job, or their plurals`},
-		{name: "all", ignored: BuiltIn().Names(), err: "all kinds of workloads, want one left"},
+		{name: "a singular and a plural, in the order of the table", chosen: []string{"cronjobs", "deployment"}, want: "deployment cronjob"},
+		{name: "one twice", chosen: []string{"deployments", "deployment"}, want: "deployment"},
+		{name: "what is no kind", chosen: []string{"pods"}, err: `"pods", want any of deployment, statefulset, daemonset, cronjob, or their plurals`},
+		{name: "none", err: "is empty, want any of deployment, statefulset, daemonset, cronjob"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			kept, err := BuiltIn().Without(test.ignored)
-			if test.err != "" {
-				if err == nil || err.Error() != test.err {
-					t.Errorf("got %v, want %s", err, test.err)
-				}
-				return
-			}
-			if got := strings.Join(kept.Names(), " "); err != nil || got != test.want {
-				t.Errorf("got %s (%v), want %s", got, err, test.want)
+			kept, err := BuiltIn().Only(test.chosen)
+			testkit.WantError(t, err, test.err)
+			if got := strings.Join(kept.Names(), " "); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
 	}

@@ -110,24 +110,17 @@ func (w *Workload) NextLast(write Write) Last {
 }
 
 // Fate is what has become of the last roll of a workload.
-type Fate int
+type Fate string
 
 const (
-	// RollStands means that nothing is known to have become of it, or nothing that matters: its rollout was complete, so the pods were replaced.
-	RollStands Fate = iota
+	// RollStands means that nothing is known to have become of it, or nothing that matters: its rollout was complete, so the pods were replaced, or
+	// someone else has written another pod template.
+	RollStands Fate = "stands"
 	// RollReverted means that another client, such as an operator, has put back the pod template during the rollout: pods may have earlier content.
-	RollReverted
+	RollReverted Fate = "reverted"
 	// RollUndone means that a person has put back the pod template, or the record. It stays so until the next roll.
-	RollUndone
-	// RollSuperseded means that someone else has written another pod template.
-	RollSuperseded
+	RollUndone Fate = "undone"
 )
-
-// fates has the words for outcomes and logs.
-var fates = [...]string{RollStands: "stands", RollReverted: "reverted", RollUndone: "undone", RollSuperseded: "superseded"}
-
-// String returns the word for outcomes and logs.
-func (f Fate) String() string { return fates[f] }
 
 // Seen is what is known of the last roll of a workload beside the state of the workload.
 type Seen struct {
@@ -151,10 +144,8 @@ func (w *Workload) Fate(seen Seen) Fate {
 		return RollStands
 	case w.UndoneBy != "":
 		return RollUndone
-	case last.Revision == "":
+	case last.Revision == "", seen.Before != nil && !w.SameTemplate(seen.Before):
 		return RollStands
-	case seen.Before != nil && !w.SameTemplate(seen.Before):
-		return RollSuperseded
 	case seen.Ended || seen.Before == nil && last.At.Before(seen.Since):
 		return RollStands
 	}

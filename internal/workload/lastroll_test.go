@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // How far the rollout of a workload may be.
@@ -51,14 +53,9 @@ func TestAMarkSaysWhatBecomesOfItsRoll(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.w.IsRolling(); got != test.rolling {
-				t.Errorf("it is rolling: %t, want %t", got, test.rolling)
-			}
-			if got := test.w.HasFailed(); got != test.failed {
-				t.Errorf("it has failed: %t, want %t", got, test.failed)
-			}
-			if got := test.w.FailsBefore(); got != test.failsBefore {
-				t.Errorf("it fails before the next roll: %t, want %t", got, test.failsBefore)
+			got := [...]bool{test.w.IsRolling(), test.w.HasFailed(), test.w.FailsBefore()}
+			if want := [...]bool{test.rolling, test.failed, test.failsBefore}; got != want {
+				t.Errorf("it is rolling, has failed, and fails before the next roll: %t, want %t", got, want)
 			}
 			if diff := cmp.Diff(test.suspects, test.w.Suspects(), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("suspects (-want +got):\n%s", diff)
@@ -102,9 +99,7 @@ func TestNoChangeIsBlamedIfTheWorkloadWasFailingBefore(t *testing.T) {
 
 func TestTheMarkOfARollKeepsWhatMayBeWhyTheOneBeforeFailed(t *testing.T) {
 	const at = "2f6e9a530d3c1b0f"
-	of := func(list ...string) Last {
-		return lastRoll(func(l *Last) { l.For = list })
-	}
+	of := func(list ...string) Last { return lastRoll(func(l *Last) { l.For = list }) }
 	failed := func(last Last) Last {
 		last.Failed, last.Since = "timed-out", written
 		return last
@@ -147,5 +142,86 @@ func TestTheMarkOfARollKeepsWhatMayBeWhyTheOneBeforeFailed(t *testing.T) {
 				t.Errorf("the mark of before is changed (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The sets of fields of those who write what a roll writes.
+const (
+	ownsRevision = `{"f:spec":{"f:template":{"f:metadata":{"f:annotations":{"f:keyturn.dev/revision":{}}}}}}`
+	ownsRolled   = `{"f:metadata":{"f:annotations":{".":{},"f:keyturn.dev/rolled":{}}}}`
+	ownsMark     = `{"f:metadata":{"f:annotations":{".":{},"f:keyturn.dev/last":{},"f:keyturn.dev/rolled":{}}}}`
+)
+
+// ownedBy is what managedFields say of an update by a manager.
+func ownedBy(manager, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(fields)}
+}
+
+// undoable is the Deployment web with a mark, a revision on its pod template and an image. The actuator wrote the mark, unless others are given.
+func undoable(t *testing.T, mark, revision, image string, managers ...metav1.ManagedFieldsEntry) *Workload {
+	t.Helper()
+	d := webDeployment("50", rollOn("auto"))
+	if mark != "" {
+		d.Annotations[annotationLast] = lastRoll(func(l *Last) { l.Revision = mark }).format()
+	}
+	if revision != "" {
+		d.Spec.Template.Annotations = map[string]string{annotationRevision: revision}
+	}
+	d.Spec.Template.Spec.Containers[0].Image = image
+	d.ManagedFields = append([]metav1.ManagedFieldsEntry{ownedBy(FieldManager, ownsMark)}, managers...)
+	if len(managers) > 0 && managers[0].Manager == FieldManager {
+		d.ManagedFields = managers
+	}
+	return readAs(t, deployments, d, Reading{})
+}
+
+func TestWhatBecomesOfARollIsSeenFromTheWorkload(t *testing.T) {
+	kubectl, record := ownedBy("kubectl", ownsRevision), ownedBy("kubectl", ownsRolled)
+	operator, nothingOurs := ownedBy("operator", ownsRevision), ownedBy(FieldManager, `{}`)
+	live := func(ended bool) Seen { return Seen{Before: undoable(t, "r2", "r2", "a"), Ended: ended} }
+	start := func(ended bool, ago time.Duration) Seen {
+		return Seen{Ended: ended, Since: written.Add(ago - 10*time.Minute)}
+	}
+	justNow, longAgo := time.Minute, time.Hour
+	tests := []struct {
+		name string
+		now  *Workload
+		seen Seen
+		want Fate
+	}{
+		{"its revision is on the pod template", undoable(t, "r2", "r2", "a"), live(false), RollStands},
+		{"an operator put back the one before", undoable(t, "r2", "r1", "a", operator), live(false), RollReverted},
+		{"an operator put it back once it was complete", undoable(t, "r2", "r1", "a", operator), live(true), RollStands},
+		{"somebody wrote another pod template", undoable(t, "r2", "", "b"), live(false), RollStands},
+		{"a person put back the one before", undoable(t, "r2", "r1", "a", kubectl), live(false), RollUndone},
+		{"a person put back the record of a Deployment, too", undoable(t, "r1", "r1", "a", nothingOurs, kubectl, record), live(false), RollUndone},
+
+		{"a start finds another one", undoable(t, "r2", "r1", "a", operator), start(false, justNow), RollReverted},
+		{"a start finds another one long after", undoable(t, "r2", "r1", "a", operator), start(false, longAgo), RollStands},
+		{"a start finds one that a person put back", undoable(t, "r2", "r1", "a", kubectl), start(false, justNow), RollUndone},
+		{"a start finds a record that a person put back", undoable(t, "r1", "r1", "a", nothingOurs, kubectl, record), start(true, longAgo), RollUndone},
+		{"a start finds a mark of somebody else", undoable(t, "r2", "r1", "a", nothingOurs), start(false, justNow), RollStands},
+	}
+	for _, test := range tests {
+		if got := test.now.Fate(test.seen); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+// This is a known limit: managedFields do not say who has removed an annotation.
+func TestTheFirstRollOfAStatefulSetOrADaemonSetThatAPersonUndidCountsAsReverted(t *testing.T) {
+	template := webDeployment("50", nil).Spec.Template
+	meta := metav1.ObjectMeta{
+		Namespace: "shop", Name: "web", UID: "w", ResourceVersion: "50",
+		Annotations:   map[string]string{annotationLast: lastRoll(nil).format(), annotationRolled: "{}"},
+		ManagedFields: []metav1.ManagedFieldsEntry{ownedBy(FieldManager, ownsMark)},
+	}
+	rolled := *template.DeepCopy()
+	rolled.Annotations = map[string]string{annotationRevision: lastRoll(nil).Revision}
+	before := readAs(t, statefulSets, &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Template: rolled}}, Reading{})
+	after := readAs(t, statefulSets, &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Template: template}}, Reading{})
+	if got := after.Fate(Seen{Before: before}); got != RollReverted {
+		t.Errorf("got %s", got)
 	}
 }

@@ -42,8 +42,14 @@ func (v wishes) areLike(other wishes) bool {
 	return v.OptIn.isLike(other.OptIn) && slices.EqualFunc(v.Refs, other.Refs, Reference.isLike)
 }
 
-// Link returns since when the workload has wanted a source as now, and false if it did when it was first seen, or if the source is recorded.
-func (w *Workload) Link(source events.Source) (Link, bool) {
+// IsFoundAs reports whether the same sources, namespaces and other workloads lead to the workload as to another state of it.
+func (w *Workload) IsFoundAs(other *Workload) bool {
+	return w.areLike(other.wishes) && w.Through() == other.Through() && (w.Wave == 0) == (other.Wave == 0)
+}
+
+// Link returns since when the workload has wanted a source as now, and false if it did when it was first seen, or if the source is recorded. Ignored
+// are the keys of the source that count only for workloads that name them.
+func (w *Workload) Link(source events.Source, ignored ...string) (Link, bool) {
 	want, text := w.wants(source), source.String()
 	if !want.Wanted() {
 		return Link{}, false
@@ -52,7 +58,7 @@ func (w *Workload) Link(source events.Source) (Link, bool) {
 		switch {
 		case link.rolled[text] != w.Rolled[text]:
 			return Link{}, false
-		case !want.within(link.before.want(source, w.ID.Namespace)):
+		case !want.within(link.before.want(source, w.ID.Namespace), ignored):
 			return link.Link, true
 		}
 	}
@@ -79,9 +85,15 @@ func (w *Workload) LinkAfter(earlier *Workload, since string) bool {
 func (w *Workload) wants(source events.Source) Want { return w.want(source, w.ID.Namespace) }
 
 // within reports whether other covers all keys of the source that w covers.
-func (w Want) within(other Want) bool {
-	if !other.Wanted() || other.Keys != nil && w.Keys == nil {
+func (w Want) within(other Want, ignored []string) bool {
+	isNew := func(key string) bool { return slices.Contains(w.Named, key) && !slices.Contains(other.Named, key) }
+	switch {
+	case !other.Wanted() || slices.ContainsFunc(ignored, isNew):
 		return false
+	case w.Keys == nil:
+		return other.Keys == nil && !slices.ContainsFunc(other.Except, func(key string) bool { return !slices.Contains(w.Except, key) })
 	}
-	return other.Keys == nil || !slices.ContainsFunc(w.Keys, func(key string) bool { return !slices.Contains(other.Keys, key) })
+	return !slices.ContainsFunc(w.Keys, func(key string) bool {
+		return slices.Contains(other.Except, key) || other.Keys != nil && !slices.Contains(other.Keys, key)
+	})
 }

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -32,17 +31,12 @@ func (s linkState) read(t *testing.T) *Workload {
 			LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: key,
 		}}})
 	}
-	k, _ := BuiltIn().Named("deployment")
-	w, ok := Read(k, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "web", ResourceVersion: s.version, Annotations: map[string]string{AnnotationRollOn: s.rollOn},
-		},
-		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Env: env}}}}},
-	}, Reading{})
-	if !ok || len(w.Problems) > 0 {
+	deployment := webDeployment(s.version, rollOn(s.rollOn))
+	deployment.UID, deployment.Spec.Template.Spec.Containers = types.UID("uid"+s.uid), []corev1.Container{{Name: "app", Env: env}}
+	w := readAs(t, deployments, deployment, Reading{Stores: StoreAccess{Grants: []StoreGrant{{Namespaces: []string{"*"}, Store: "*", Paths: []string{"*"}}}}})
+	if len(w.Problems) > 0 {
 		t.Fatal(w.Problems)
 	}
-	w.ID.UID = "uid" + s.uid
 	if s.record != "" {
 		w.Rolled = map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: s.record, UID: "u"}}
 	}
@@ -51,6 +45,14 @@ func (s linkState) read(t *testing.T) *Workload {
 
 func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 	user, all := []string{"db#user"}, []string{"db#user", "db#password"}
+	// A state that was seen is one of which nothing is known of before, and one that was written follows from the state before.
+	seen := func(version, rollOn string, reads []string) linkState {
+		return linkState{version: version, rollOn: rollOn, reads: reads}
+	}
+	wrote := func(version, rollOn string, reads []string) linkState {
+		return linkState{version: version, rollOn: rollOn, reads: reads, since: version}
+	}
+	recorded := func(s linkState, version string) linkState { s.record = version; return s }
 	tests := []struct {
 		name   string
 		states []linkState
@@ -58,26 +60,26 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 		relinked bool
 		version  string
 	}{
-		{"nothing is known of what is seen first", []linkState{{version: "10", rollOn: "auto", reads: user}}, false, ""},
-		{"a workload that is created", []linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}}, true, "10"},
-		{"an opt-in", []linkState{{version: "10", rollOn: "none", reads: user}, {version: "20", rollOn: "auto", reads: user, since: "20"}}, true, "20"},
-		{"one more key", []linkState{{version: "10", rollOn: "auto", reads: user}, {version: "20", rollOn: "auto", reads: all, since: "20"}}, true, "20"},
-		{"an opt-out ends it", []linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}, {version: "20", rollOn: "none", reads: user, since: "20"}}, false, ""},
-		{
-			"what is recorded ends it",
-			[]linkState{{version: "10", rollOn: "auto", reads: user, since: "10"}, {version: "30", rollOn: "auto", reads: user, since: "30", record: "20"}},
-			false, "",
-		},
+		{"nothing is known of what is seen first", []linkState{seen("10", "auto", user)}, false, ""},
+		{"a workload that is created", []linkState{wrote("10", "auto", user)}, true, "10"},
+		{"an opt-in", []linkState{seen("10", "none", user), wrote("20", "auto", user)}, true, "20"},
+		{"one more key", []linkState{seen("10", "auto", user), wrote("20", "auto", all)}, true, "20"},
+		{"a key that is not excluded any more", []linkState{seen("10", "auto, !secret/db#user", all), wrote("20", "auto", all)}, true, "20"},
+		{"an exclusion of a key", []linkState{seen("10", "auto", all), wrote("20", "auto, !secret/db#user", all)}, true, ""},
+		{"an opt-out ends it", []linkState{wrote("10", "auto", user), wrote("20", "none", user)}, false, ""},
+		{"what is recorded ends it", []linkState{wrote("10", "auto", user), recorded(wrote("30", "auto", user), "20")}, false, ""},
 		{
 			"what was recorded before does not",
 			[]linkState{
-				{version: "10", rollOn: "none", reads: user, record: "5"},
-				{version: "20", rollOn: "auto", reads: user, since: "20", record: "5"},
-				{version: "30", rollOn: "auto", reads: user, since: "30", record: "5"},
+				recorded(seen("10", "none", user), "5"), recorded(wrote("20", "auto", user), "5"), recorded(wrote("30", "auto", user), "5"),
 			},
 			false, "20",
 		},
-		{"another workload of this name", []linkState{{version: "10", rollOn: "auto", reads: user}, {version: "5", rollOn: "auto", reads: user, since: "5", uid: "2"}}, true, "5"},
+		{
+			"another workload of this name",
+			[]linkState{seen("10", "auto", user), {version: "5", rollOn: "auto", reads: user, since: "5", uid: "2"}},
+			true, "5",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -91,7 +93,7 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 			if relinked != test.relinked {
 				t.Errorf("it may want other sources: %t", relinked)
 			}
-			link, ok := w.Link(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"})
+			link, ok := w.Link(db)
 			if link.Version != test.version || ok != (test.version != "") {
 				t.Errorf("got %+v (%t), want since %q", link, ok, test.version)
 			}
@@ -103,28 +105,22 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 }
 
 func TestWhatAPatternNamesAndWhatIsInAStoreIsLinked(t *testing.T) {
-	everyStore := StoreAccess{Grants: []StoreGrant{{Namespaces: []string{"*"}, Store: "*", Paths: []string{"*"}}}}
 	release := events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "release-1"}
 	inStore := events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}.Source()
-	read := func(version string, annotations map[string]string) *Workload {
-		w, ok := Read(deployments, &appsv1.Deployment{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "w", ResourceVersion: version, Annotations: annotations},
-		}, Reading{Stores: everyStore})
-		if !ok || len(w.Problems) > 0 {
-			t.Fatal(w.Problems)
-		}
-		return w
-	}
+	read := func(version, rollOn string) *Workload { return linkState{version: version, rollOn: rollOn}.read(t) }
 	tests := []struct {
 		name           string
-		before, after  map[string]string
+		before, after  string
 		source         events.Source
 		record, linked bool
 	}{
-		{"a pattern", rollOn("auto"), rollOn("configmap/release-*"), release, false, true},
-		{"a path", rollOn("auto"), rollOn("openbao:secret/shop/db"), inStore, false, true},
-		{"a wider pattern", rollOn("configmap/release-*"), rollOn("configmap/*"), release, false, false},
-		{"a pattern whose source is recorded since", rollOn("auto"), rollOn("configmap/release-*"), release, true, false},
+		{"a pattern", "auto", "configmap/release-*", release, false, true},
+		{"a path", "auto", "openbao:secret/shop/db", inStore, false, true},
+		{"a wider pattern", "configmap/release-*", "configmap/*", release, false, false},
+		{"all keys where one was excluded", "secret/db, !secret/db#ttl", "secret/db", db, false, true},
+		{"all keys but one", "secret/db", "secret/db, !secret/db#ttl", db, false, false},
+		{"a key that is named besides all", "secret/db", "secret/db, secret/db#ttl", db, false, false},
+		{"a pattern whose source is recorded since", "auto", "configmap/release-*", release, true, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -130,3 +130,11 @@ func undoneBy(meta *metav1.ObjectMeta) string {
 	}
 	return ""
 }
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -10,18 +10,40 @@ import (
 )
 
 func TestTheWritesOfTheActuatorAreToldFromThoseOfOthers(t *testing.T) {
-	at := func(minute int) time.Time { return time.Date(2026, 3, 14, 15, minute, 0, 0, time.UTC) }
+	at := func(minute int) time.Time { return written.Add(time.Duration(minute) * time.Minute) }
 	entry := func(manager, subresource string, minute int) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, Time: &metav1.Time{Time: at(minute)}}
 	}
-	w, ok := Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", ManagedFields: []metav1.ManagedFieldsEntry{
-		entry("helm", "", 1), entry("kubectl", "", 2), entry(FieldManager, "", 3), entry("kube-controller-manager", "status", 4),
-	}}}, Reading{})
-	if !ok {
-		t.Fatal("it cannot be read")
+	tests := []struct {
+		name    string
+		entries []metav1.ManagedFieldsEntry
+		// manager is that of the last write by another one, and isLast says that the actuator wrote before it.
+		manager         string
+		isLast          bool
+		edited, patched time.Time
+	}{
+		{"nobody is known", nil, "", false, time.Time{}, time.Time{}},
+		{"the later one of a second", []metav1.ManagedFieldsEntry{entry("helm", "", 1), entry("operator", "", 1)}, "operator", false, at(1), time.Time{}},
+		{"after the actuator", []metav1.ManagedFieldsEntry{entry(FieldManager, "", 2), entry("operator", "", 3)}, "operator", true, at(3), at(2)},
+		{
+			"in the same second as the actuator",
+			[]metav1.ManagedFieldsEntry{entry("operator", "", 2), entry(FieldManager, "", 2)},
+			"operator", true, at(2), at(2),
+		},
+		{
+			"before the actuator, and a controller wrote the status",
+			[]metav1.ManagedFieldsEntry{entry("kubectl", "", 2), entry(FieldManager, "", 3), entry("kube-controller-manager", "status", 4)},
+			"kubectl", false, at(2), at(3),
+		},
 	}
-	if !w.Edited.Equal(at(2)) || !w.Patched.Equal(at(3)) || !w.Written.Equal(at(3)) {
-		t.Errorf("edited at %s, patched at %s, written at %s", w.Edited, w.Patched, w.Written)
+	for _, test := range tests {
+		got := readAs(t, deployments, recordedBy("10", "", test.entries...), Reading{})
+		if got.Manager != test.manager || got.ManagerIsLast != test.isLast {
+			t.Errorf("%s: got %q, the last: %t, want %q, %t", test.name, got.Manager, got.ManagerIsLast, test.manager, test.isLast)
+		}
+		if !got.Edited.Equal(test.edited) || !got.Patched.Equal(test.patched) || !got.Written.Equal(later(test.edited, test.patched)) {
+			t.Errorf("%s: edited at %s, patched at %s, written at %s", test.name, got.Edited, got.Patched, got.Written)
+		}
 	}
 }
 
@@ -36,56 +58,26 @@ func entryOf(manager, fields string) metav1.ManagedFieldsEntry {
 	}
 }
 
-// recordedBy is the Deployment web with a record, if it has one, and managedFields.
+// recordedBy is the Deployment web with a record, if it has one, and managedFields. It was created when entryOf was written.
 func recordedBy(version, record string, entries ...metav1.ManagedFieldsEntry) *appsv1.Deployment {
 	annotations := rollOn("auto")
 	if record != "" {
 		annotations[annotationRolled] = record
 	}
 	d := webDeployment(version, annotations)
-	d.ManagedFields = entries
+	d.ManagedFields, d.CreationTimestamp = entries, metav1.NewTime(written)
 	return d
-}
-
-func TestAnAnnotationIsOursIfManagedFieldsSaySo(t *testing.T) {
-	ofTemplate := `{"f:spec":{"f:template":{"f:metadata":{"f:annotations":{"f:keyturn.dev/rolled":{}}}}}}`
-	change := func(how func(*metav1.ManagedFieldsEntry)) metav1.ManagedFieldsEntry {
-		entry := entryOf(FieldManager, ownsRecord)
-		how(&entry)
-		return entry
-	}
-	of := func(entries ...metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry { return entries }
-	kubectl := entryOf("kubectl", ownsRecord)
-	const record = `{}`
-	tests := []struct {
-		name, record string
-		entries      []metav1.ManagedFieldsEntry
-		want         bool
-	}{
-		{"nothing is said", record, nil, true},
-		{"the actuator wrote it", record, of(entryOf("kubectl", ofTemplate), entryOf(FieldManager, ownsRecord)), true},
-		{"it was one of many managers", record, of(entryOf(ancientManager, ownsRecord)), true},
-		{"`kubectl rollout undo` wrote it", record, of(kubectl, entryOf(FieldManager, ofTemplate)), false},
-		{"it was applied", record, of(change(func(e *metav1.ManagedFieldsEntry) { e.Operation = metav1.ManagedFieldsOperationApply })), false},
-		{"it was written before the object was created, to one that is gone", record, of(change(func(e *metav1.ManagedFieldsEntry) {
-			e.Time = &metav1.Time{Time: written.Add(-time.Minute)}
-		})), false},
-		{"somebody has removed it", "", of(entryOf(FieldManager, ofTemplate)), false},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			d := recordedBy("10", test.record, test.entries...)
-			d.CreationTimestamp = metav1.NewTime(written)
-			if got := isOurs(&d.ObjectMeta, annotationRolled); got != test.want {
-				t.Errorf("got %t, want %t", got, test.want)
-			}
-		})
-	}
 }
 
 func TestARecordThatOthersWriteDoesNotCount(t *testing.T) {
 	record := func(version string) string { return `{"secret/db":"` + fp("a") + "@" + version + `/u"}` }
 	ours, undone, removed := entryOf(FieldManager, ownsRecord), entryOf("kubectl", ownsRecord), entryOf(FieldManager, "{}")
+	ofTemplate := `{"f:spec":{"f:template":{"f:metadata":{"f:annotations":{"f:keyturn.dev/rolled":{}}}}}}`
+	applied, earlier := ours, ours
+	applied.Operation, earlier.Time = metav1.ManagedFieldsOperationApply, &metav1.Time{Time: written.Add(-time.Minute)}
+	created := func(entries ...metav1.ManagedFieldsEntry) []*appsv1.Deployment {
+		return []*appsv1.Deployment{recordedBy("10", record("5"), entries...)}
+	}
 	tests := []struct {
 		name   string
 		states []*appsv1.Deployment
@@ -93,8 +85,12 @@ func TestARecordThatOthersWriteDoesNotCount(t *testing.T) {
 		want string
 		lost bool
 	}{
-		{"the actuator wrote it", []*appsv1.Deployment{recordedBy("10", record("5"), ours)}, "5", false},
-		{"the workload was created with it", []*appsv1.Deployment{recordedBy("10", record("5"), undone)}, "", false},
+		{"nothing is said", created(), "5", false},
+		{"the actuator wrote it", created(entryOf("kubectl", ofTemplate), ours), "5", false},
+		{"the actuator was one of many managers", created(entryOf(ancientManager, ownsRecord)), "5", false},
+		{"the workload was created with it", created(undone, entryOf(FieldManager, ofTemplate)), "", false},
+		{"it was applied", created(applied), "", false},
+		{"it was written before the object was created, to one that is gone", created(earlier), "", false},
 		{"an earlier one is back", []*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", record("5"), undone)}, "8", true},
 		{"it is removed", []*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", "", removed)}, "8", true},
 		{"the actuator has written it again", []*appsv1.Deployment{recordedBy("10", record("8"), ours), recordedBy("11", "", removed), recordedBy("12", record("8"), ours)}, "8", false},
@@ -168,34 +164,6 @@ func FuzzOwns(f *testing.F) {
 			t.Errorf("%s has it: got %t, want %t", encoded, got, want)
 		}
 	})
-}
-
-func TestTheManagerOfTheLastWriteIsKnown(t *testing.T) {
-	at := func(manager, subresource string, seconds int) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{
-			Manager: manager, Subresource: subresource, Time: &metav1.Time{Time: written.Add(time.Duration(seconds) * time.Second)},
-		}
-	}
-	tests := []struct {
-		name    string
-		entries []metav1.ManagedFieldsEntry
-		want    string
-		isLast  bool
-	}{
-		{"nobody is known", nil, "", false},
-		{"the later one of a second", []metav1.ManagedFieldsEntry{at("helm", "", 1), at("operator", "", 1)}, "operator", false},
-		{"after the actuator", []metav1.ManagedFieldsEntry{at(FieldManager, "", 2), at("operator", "", 3)}, "operator", true},
-		{"in the same second as the actuator", []metav1.ManagedFieldsEntry{at("operator", "", 2), at(FieldManager, "", 2)}, "operator", true},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			var got object
-			got.readWrites(&metav1.ObjectMeta{ManagedFields: test.entries})
-			if got.Manager != test.want || got.ManagerIsLast != test.isLast {
-				t.Errorf("got %q, the last: %t, want %q, %t", got.Manager, got.ManagerIsLast, test.want, test.isLast)
-			}
-		})
-	}
 }
 
 // The API server gives the name of its program to a client that names no field manager.

@@ -3,11 +3,6 @@ package workload
 import (
 	"slices"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 // operation is one operation of a JSON patch. If one fails, the API server applies none.
@@ -51,21 +46,6 @@ type stored struct {
 
 // annotation is an entry of a short list. A map would need about 340 bytes for each workload.
 type annotation struct{ name, text string }
-
-// storedOf reads what is stored. The names are those of further annotations that a patch writes.
-func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, names ...string) stored {
-	s := stored{annotated: meta.Annotations != nil, templateAnnotated: template.Annotations != nil}
-	_, s.metaTraced = meta.Annotations[events.AnnotationTraceparent]
-	_, s.traced = template.Annotations[events.AnnotationTraceparent]
-	names = append(names, annotationRolled, annotationReverted, annotationLast,
-		events.AnnotationHold, annotationRolledNow, annotationRolledAt, annotationRolls)
-	for _, name := range names {
-		if text, ok := meta.Annotations[name]; ok {
-			s.annotations = append(s.annotations, annotation{name, text})
-		}
-	}
-	return s
-}
 
 // find returns the value of an annotation, and false if there is none.
 func (s stored) find(name string) (string, bool) {

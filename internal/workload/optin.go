@@ -17,26 +17,55 @@ type OptIn struct {
 	none bool
 }
 
-// parseOptIn reads the annotations of a workload and of its pod template. With Reading.All, it includes what the pod spec references, unless they say
-// otherwise. Each invalid item gives one *itemError, up to maxItemErrors of each annotation. The other items still count.
-func parseOptIn(workload, template map[string]string, reading Reading) (OptIn, []error) {
-	var r rules
-	none, lists := r.readRollOn(workload, template)
-	if none {
-		return OptIn{none: true}, r.list()
-	}
-	reloaderReader{&r, reading.keys(), reading.Reloader}.read(workload, template, reading.All && !lists)
-	slices.SortStableFunc(r.include, rule.compare)
-	return OptIn{include: r.include, exclude: r.exclude}, r.list()
-}
-
 // Wants returns whether and why the workload rolls on a source. Ref is nil without a reference to it, and match is Reloader's annotation on it.
 func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
+	var except []string
+	var partly Want
 	for i := range o.exclude {
-		if r := &o.exclude[i]; r.covers(source) {
+		r := &o.exclude[i]
+		switch {
+		case !r.covers(source):
+		case r.key == "":
 			return Want{Reason: Excluded, Annotation: r.annotation, Item: r.item}
+		default:
+			except = append(except, r.key)
+			partly = Want{Reason: Excluded, Annotation: r.annotation, Item: r.item}
 		}
 	}
+	want := o.includes(source, ref, match)
+	if !want.Wanted() {
+		return want
+	}
+	want.Named = o.keysNamed(source)
+	if len(except) == 0 {
+		return want
+	}
+	slices.Sort(except)
+	want.Except = slices.Compact(except)
+	if read := want.Keys; read != nil {
+		want.Keys = slices.DeleteFunc(slices.Clone(read), func(key string) bool { return slices.Contains(except, key) })
+		want.Except = slices.DeleteFunc(want.Except, func(key string) bool { return !slices.Contains(read, key) })
+		if len(want.Keys) == 0 {
+			return partly
+		}
+	}
+	return want
+}
+
+// keysNamed returns the keys of a source that are named one by one, sorted.
+func (o OptIn) keysNamed(source events.Source) []string {
+	var keys []string
+	for i := range o.include {
+		if r := &o.include[i]; r.key != "" && r.covers(source) && r.names(source) {
+			keys = append(keys, r.key)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// includes returns whether and why the workload rolls on a source that is not excluded.
+func (o OptIn) includes(source events.Source, ref *Reference, match bool) Want {
 	var named, passed Want
 	var keys []string
 	for i := range o.include {
@@ -153,19 +182,15 @@ const (
 	byAll
 )
 
-var wantReasons = [...]string{
-	NotWanted: "not-wanted", Excluded: "excluded", OnlyPulled: "pulled-only", KeyNotRead: "key-not-read",
-	byName: "by-name", bySearch: "by-search", byAuto: "by-auto", byAll: "by-all",
-}
-
-// String returns the name in kebab-case.
-func (r WantReason) String() string { return wantReasons[r] }
-
 // Want says whether a workload rolls on a source, and why.
 type Want struct {
 	Reason WantReason
 	// Keys are the data keys that matter, sorted. Nil means all of them. If the source is wanted, Keys is nil or not empty.
 	Keys []string
+	// Except are the keys that the annotations exclude of those that would matter, sorted.
+	Except []string
+	// Named are the keys that the annotations name one by one, sorted. They matter even if the source says that they do not count.
+	Named []string
 	// Annotation and Item are what decided. They are empty for NotWanted and --roll-all.
 	Annotation string
 	Item       string

@@ -23,10 +23,19 @@ type wantTest struct {
 	match bool
 
 	want WantReason
-	// keys are separated by spaces.
-	keys string
+	// keys, except and named are separated by spaces.
+	keys, except string
+	named        string
 	// by is the annotation and the item that must have decided, as "<annotation>: <item>". If empty, it is not compared.
 	by string
+}
+
+// String returns the name of a reason, for what a test says of it.
+func (r WantReason) String() string {
+	return [...]string{
+		NotWanted: "not-wanted", Excluded: "excluded", OnlyPulled: "pulled-only", KeyNotRead: "key-not-read",
+		byName: "by-name", bySearch: "by-search", byAuto: "by-auto", byAll: "by-all",
+	}[r]
 }
 
 func runWantTests(t *testing.T, tests []wantTest) {
@@ -42,6 +51,12 @@ func runWantTests(t *testing.T, tests []wantTest) {
 			}
 			if keys := strings.Join(want.Keys, " "); keys != tt.keys {
 				t.Errorf("keys %q, want %q", keys, tt.keys)
+			}
+			if except := strings.Join(want.Except, " "); except != tt.except {
+				t.Errorf("all but %q, want all but %q", except, tt.except)
+			}
+			if named := strings.Join(want.Named, " "); named != tt.named {
+				t.Errorf("names %q, want %q", named, tt.named)
 			}
 			if by := want.Annotation + ": " + want.Item; tt.by != "" && by != tt.by {
 				t.Errorf("decided by %q, want %q", by, tt.by)
@@ -88,6 +103,17 @@ func TestOptInOfBoth(t *testing.T) {
 			on:   map[string]string{AnnotationRollOn: "none", "reloader.stakater.com/auto": "true", "secret.reloader.stakater.com/reload": "db"},
 			of:   "secret/db", ref: reads(), want: NotWanted,
 		},
+		{
+			name: "an exclusion of a key beats Reloader's auto, for that key",
+			on:   map[string]string{AnnotationRollOn: "!secret/db#ttl", "reloader.stakater.com/auto": "true"}, of: "secret/db",
+			ref: reads(), want: byAuto, except: "ttl",
+		},
+		{
+			name: "an exclusion by Reloader's annotation beats a key that is named",
+			on:   map[string]string{AnnotationRollOn: "secret/db#ttl", "secrets.exclude.reloader.stakater.com/reload": "db"}, of: "secret/db",
+			ref: reads(), want: Excluded,
+		},
+		{name: "with roll-all an exclusion of a key leaves out that key", all: true, on: rollOn("!secret/db#ttl"), of: "secret/db", ref: reads(), want: byAll, except: "ttl"},
 		{name: "with roll-all a workload that says nothing wants what it references", all: true, of: "secret/db", ref: reads("user"), want: byAll, keys: "user"},
 		{name: "with roll-all none opts out", all: true, on: rollOn(" none "), of: "secret/db", ref: reads(), want: NotWanted},
 		{name: "with roll-all a list stands for itself", all: true, on: rollOn("configmap/app"), of: "secret/db", ref: reads(), want: NotWanted},
@@ -101,6 +127,7 @@ func FuzzParseOptIn(f *testing.F) {
 	f.Add("openbao:kv/shop/db,secret/,secret/a#", "((x{100}){10}){10}", "maybe", ",,", false, false)
 	f.Add("openbao:main:kv/shop/db,openbao:main:,openbao::a/b,openbao:kv:2/*#a:b", "", "", "", false, false)
 	f.Add("secret/["+strings.Repeat("*a", 40), `\pL{1000}`, "T", "*", true, false)
+	f.Add("auto,!secret/db#ttl,!secret/*#_raw,!secret/a#*", "db", "", "canary", true, false)
 	f.Add("secret/db#*", "foo|bar, a.b ,^c$,(?i)D", "1", "", false, true)
 	f.Add("", "a)|(b,"+strings.Repeat("(x{100})", 12), "", "canary.", true, true)
 	f.Fuzz(func(t *testing.T, rollOn, named, auto, exclude string, all, strict bool) {

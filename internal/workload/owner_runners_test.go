@@ -1,23 +1,15 @@
 package workload
 
 import (
-	"encoding/json"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 // scaledDown is a Deployment in generation 3 without pods, which reads the Secret db and has annotations.
-func scaledDown(t *testing.T, annotations map[string]string) *Workload {
-	t.Helper()
-	return scaledDownAs(t, annotations, Reading{})
-}
-
-func scaledDownAs(t *testing.T, annotations map[string]string, reading Reading) *Workload {
+func scaledDown(t *testing.T, annotations map[string]string, reading Reading) *Workload {
 	t.Helper()
 	none := int32(0)
 	deployment := &appsv1.Deployment{
@@ -31,19 +23,10 @@ func scaledDownAs(t *testing.T, annotations map[string]string, reading Reading) 
 }
 
 // runnerOf is a Rollout that runs the pods of the Deployment web, with annotations and a status.
-func runnerOf(t *testing.T, annotations, status string) *Workload {
+func runnerOf(t *testing.T, annotations, status string, reading Reading) *Workload {
 	t.Helper()
-	return runnerAs(t, annotations, status, Reading{})
-}
-
-func runnerAs(t *testing.T, annotations, status string, reading Reading) *Workload {
-	t.Helper()
-	w, ok := Read(ArgoRollout(), rolloutOf(t, `{"metadata":{"name":"edge","namespace":"shop","uid":"r","resourceVersion":"7","generation":1,"annotations":`+annotations+`},
+	return readAs(t, ArgoRollout(), rolloutOf(t, `{"metadata":{"name":"edge","namespace":"shop","uid":"r","resourceVersion":"7","generation":1,"annotations":`+annotations+`},
 		"spec":{"replicas":2,"workloadRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}},"status":`+status+`}`), reading)
-	if !ok {
-		t.Fatal("it cannot be read")
-	}
-	return w
 }
 
 func TestAWorkloadIsAsFarAsAllThatRunItsPods(t *testing.T) {
@@ -82,13 +65,13 @@ func TestAWorkloadIsAsFarAsAllThatRunItsPods(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			alone := scaledDown(t, nil)
+			alone := scaledDown(t, nil, Reading{})
 			if test.alone != nil {
 				alone, _ = Read(deployments, test.alone, Reading{})
 			}
 			var runners []*Workload
 			for _, status := range test.rollouts {
-				runners = append(runners, runnerOf(t, `{}`, status))
+				runners = append(runners, runnerOf(t, `{}`, status, Reading{}))
 			}
 			w := alone.RunBy(runners...)
 			got := w.Progress
@@ -107,7 +90,6 @@ func TestAWorkloadIsAsFarAsAllThatRunItsPods(t *testing.T) {
 }
 
 func TestTheAnnotationsOfAWorkloadAndOfTheRolloutThatRunsItCountAlike(t *testing.T) {
-	db := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
 	const auto = "reloader.stakater.com/auto"
 	tests := []struct {
 		name string
@@ -124,23 +106,16 @@ func TestTheAnnotationsOfAWorkloadAndOfTheRolloutThatRunsItCountAlike(t *testing
 		{"one opts out, the other asks", map[string]string{auto: "false"}, map[string]string{auto: "true"}, byAuto, byAuto},
 		{"one opts out of ConfigMaps", map[string]string{"configmap." + auto: "false"}, nil, NotWanted, byAll},
 	}
-	text := func(annotations map[string]string) string {
-		encoded, err := json.Marshal(annotations)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(encoded)
-	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			for _, sides := range [][2]map[string]string{{test.one, test.other}, {test.other, test.one}} {
 				for all, want := range map[bool]WantReason{false: test.want, true: test.all} {
 					reading := Reading{All: all}
-					runner := runnerAs(t, text(sides[1]), `{}`, reading)
+					runner := runnerOf(t, text(t, sides[1]), `{}`, reading)
 					if !runner.OptIn.Empty() {
 						t.Error("the Rollout, which has no template, is to be rolled itself")
 					}
-					if got := scaledDownAs(t, sides[0], reading).RunBy(runner).wants(db).Reason; got != want {
+					if got := scaledDown(t, sides[0], reading).RunBy(runner).wants(db).Reason; got != want {
 						t.Errorf("the Deployment has %v, the Rollout %v, --roll-all=%t: got %s, want %s", sides[0], sides[1], all, got, want)
 					}
 				}

@@ -73,6 +73,9 @@ func TestAWorkloadIsRolledThroughItsController(t *testing.T) {
 	if w, _ := Read(statefulSets, other, reading); w.Runs != (Key{}) {
 		t.Errorf("a controller of another group: got that it is rolled through %v", w.Runs)
 	}
+	if w := readAs(t, jobs, &batchv1.Job{ObjectMeta: ownedSet("db", nil).ObjectMeta}, reading); w.Owner != (Key{}) || w.Runs != (Key{}) {
+		t.Errorf("a Job, which is no workload of the pods of a target: got that it is rolled through %v", w.Runs)
+	}
 }
 
 func TestATargetIsCompleteWhenWhatItOwnsHasTheChange(t *testing.T) {
@@ -81,12 +84,12 @@ func TestATargetIsCompleteWhenWhatItOwnsHasTheChange(t *testing.T) {
 	object := widgetOf("web", map[string]any{}, nil)
 	set := ownedSet("db", nil)
 	owned, _ := Read(statefulSets, set, reading)
-	before := readTarget(t, widget, object).RunBy(owned)
+	before := readAs(t, widget, object, Reading{}).RunBy(owned)
 	if before.Progress.State != Complete || before.Progress.Pods != 2 || before.ServingSince == "" {
 		t.Errorf("before any roll: got %+v, want complete", before.Progress)
 	}
 	p := patchFor(t, widget, before, roll("1"))
-	rolled := readTarget(t, widget, patched(t, object, p))
+	rolled := readAs(t, widget, patched(t, object, p), Reading{})
 	if got := rolled.RunBy(); got.Progress.State != Progressing || got.ServingSince != "" {
 		t.Errorf("before anything that it owns is known: got %+v, want that it goes on", got.Progress)
 	}
@@ -110,8 +113,8 @@ func TestATargetThatWaitsForPeopleDoesSoWithWhatItOwns(t *testing.T) {
 	widget := targetKind(t, annotates+"  status: {owned: true, waiting: [{path: spec.paused, equals: 'true'}]}\n")
 	reading := Reading{Owners: Kinds{widget}.Owners()}
 	object := widgetOf("web", map[string]any{"paused": true}, nil)
-	p := patchFor(t, widget, readTarget(t, widget, object), roll("1"))
-	paused := readTarget(t, widget, patched(t, object, p))
+	p := patchFor(t, widget, readAs(t, widget, object, Reading{}), roll("1"))
+	paused := readAs(t, widget, patched(t, object, p), Reading{})
 	set := ownedSet("db", nil)
 	owned, _ := Read(statefulSets, set, reading)
 	if got := paused.RunBy(owned).Progress; got.State != Waiting || got.Message != `spec.paused is "true"` {
@@ -125,21 +128,13 @@ func TestATargetThatWaitsForPeopleDoesSoWithWhatItOwns(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoWorkloadOfThePodsOfATargetIsNotRolledThroughIt(t *testing.T) {
-	reading := Reading{Owners: Kinds{targetKind(t, annotates)}.Owners()}
-	meta := ownedSet("db", nil).ObjectMeta
-	if w := readAs(t, jobs, &batchv1.Job{ObjectMeta: meta}, reading); w.Owner != (Key{}) || w.Runs != (Key{}) {
-		t.Errorf("a Job whose controller is a target: got that it is rolled through %v", w.Runs)
-	}
-}
-
 // Otherwise, nothing would be known of what it owns, and its rollout would never end.
 func TestATargetThatMayOwnWhatIsNotWatchedIsCompleteWithoutIt(t *testing.T) {
 	widget := targetKind(t, annotates+"  status: {owned: true}\n")
 	object := widgetOf("web", nil, nil)
-	p := patchFor(t, widget, readTarget(t, widget, object), roll("1"))
+	p := patchFor(t, widget, readAs(t, widget, object, Reading{}), roll("1"))
 	rolled := patched(t, object, p)
-	kinds, err := append(BuiltIn(), widget).Without([]string{"statefulsets"})
+	kinds, err := BuiltIn().Only([]string{"deployment", "daemonset"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +144,7 @@ func TestATargetThatMayOwnWhatIsNotWatchedIsCompleteWithoutIt(t *testing.T) {
 		want  State
 	}{
 		{"all kinds are watched", append(BuiltIn(), widget), Progressing},
-		{"one is ignored", kinds, Complete},
+		{"one is not", append(kinds, widget), Complete},
 	} {
 		w, ok := Read(widget, rolled, Reading{Owners: tt.kinds.Owners(), Unwatched: tt.kinds.Unwatched()})
 		if !ok || w.Progress.State != tt.want {

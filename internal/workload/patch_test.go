@@ -30,22 +30,14 @@ func (f *fenced) read() *Workload {
 	if err != nil {
 		f.Fatal(err)
 	}
-	w, ok := Read(f.kind, object, Reading{})
-	if !ok {
-		f.Fatal("it cannot be read")
-	}
-	return w
+	return readAs(f.T, f.kind, object, Reading{})
 }
 
 // patchOf returns the patch that rolls a workload for a change of db.
 func (f *fenced) patchOf(w *Workload, version string, write Write) Patch {
 	f.Helper()
 	write.Rolled = map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: version, UID: "u"}}
-	p, err := f.kind.Patch(w, write)
-	if err != nil {
-		f.Fatal(err)
-	}
-	return p
+	return patchFor(f.T, f.kind, w, write)
 }
 
 func (f *fenced) send(p Patch) error {
@@ -121,7 +113,6 @@ func TestAPatchKeepsTheAnnotationsThatOthersAddMeanwhile(t *testing.T) {
 }
 
 func TestTheSubjectOfARollIsItsChanges(t *testing.T) {
-	db := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
 	write := func(source events.Source, rolled RolledFor) Write {
 		return Write{Changes: []Change{{Source: source}}, Rolled: map[string]RolledFor{source.String(): rolled}}
 	}

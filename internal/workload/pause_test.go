@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -19,66 +18,38 @@ var pausedAt = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 // pausing reads a Deployment with annotations as Reloader does.
 func pausing(t *testing.T, annotations map[string]string) *Workload {
 	t.Helper()
-	w, ok := Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "shop", Name: "web", UID: "uid", ResourceVersion: "1", Annotations: annotations,
-	}}, Reading{Reloader: true})
-	if !ok {
-		t.Fatal("it is no Deployment")
-	}
-	return w
-}
-
-func TestAPauseEndsAfterItsPeriod(t *testing.T) {
-	tests := []struct {
-		name        string
-		annotations map[string]string
-		now         time.Duration // after pausedAt
-		want        time.Duration // zero: there is no pause
-		problem     string
-	}{
-		{name: "it has just begun", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"}, want: 30 * time.Second},
-		{name: "it is over", annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"}, now: 30 * time.Second},
-		{name: "it would begin in the future", now: -clockTolerance - 1, annotations: map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"}},
-		{
-			name: "the period is no duration", annotations: map[string]string{pausePeriodKey: "5 minutes"},
-			problem: `deployment.reloader.stakater.com/pause-period: "5 minutes" is not a duration of more than zero, such as 30s or 5m`,
-		},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			w := pausing(t, test.annotations)
-			end, begins := w.Pause.Of(time.Time{}, pausedAt.Add(test.now))
-			paused := !begins && pausedAt.Add(test.now).Before(end)
-			if want := test.want > 0; paused != want || want && !end.Equal(pausedAt.Add(test.want)) {
-				t.Errorf("it ends at %s: %t, want %t after %s", end, paused, want, test.want)
-			}
-			if problem := strings.Join(lines(w.Problems), ""); problem != test.problem {
-				t.Errorf("problems: got %q, want %q", problem, test.problem)
-			}
-		})
-	}
+	return readAs(t, deployments, webDeployment("1", annotations), Reading{Reloader: true})
 }
 
 func TestChangesAreGatheredInThePauseThatTheyCameInOrBegin(t *testing.T) {
-	at := func(after time.Duration) time.Time { return pausedAt.Add(after) }
+	begun := map[string]string{pausePeriodKey: "30s", pausedAtKey: "2026-03-14T15:09:26Z"}
 	tests := []struct {
-		name       string
-		pause      Pause
-		since, now time.Duration // after pausedAt
-		want       time.Time     // zero: they are not gathered
-		begins     bool
+		name        string
+		annotations map[string]string
+		since, now  time.Duration // after pausedAt
+		want        time.Duration // the end, after pausedAt
+		begins      bool
 	}{
-		{name: "the first", pause: Pause{Period: time.Minute}, since: time.Second, now: 2 * time.Second, want: at(61 * time.Second), begins: true},
-		{name: "one within the pause", pause: Pause{time.Minute, pausedAt}, since: 30 * time.Second, now: 31 * time.Second, want: at(time.Minute)},
-		{name: "the first after a pause that is over", pause: Pause{time.Minute, pausedAt}, since: 61 * time.Second, now: 62 * time.Second, want: at(121 * time.Second), begins: true},
+		{"the first", map[string]string{pausePeriodKey: "30s"}, time.Second, 2 * time.Second, 31 * time.Second, true},
+		{"one within the pause", begun, 20 * time.Second, 21 * time.Second, 30 * time.Second, false},
+		{"the first after a pause that is over", begun, 31 * time.Second, 32 * time.Second, 61 * time.Second, true},
+		{"a pause that would begin in the future", begun, -time.Minute, -clockTolerance - 1, -30 * time.Second, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			end, begins := test.pause.Of(at(test.since), at(test.now))
-			if !end.Equal(test.want) || begins != test.begins {
-				t.Errorf("got %s, begins: %t; want %s, %t", end, begins, test.want, test.begins)
+			end, begins := pausing(t, test.annotations).Pause.Of(pausedAt.Add(test.since), pausedAt.Add(test.now))
+			if !end.Equal(pausedAt.Add(test.want)) || begins != test.begins {
+				t.Errorf("got %s, begins: %t; want %s after %s, %t", end, begins, test.want, pausedAt, test.begins)
 			}
 		})
+	}
+	if end, begins := pausing(t, begun).Pause.Of(time.Time{}, pausedAt); begins || !end.Equal(pausedAt.Add(30*time.Second)) {
+		t.Errorf("without a change, it ends at %s, begins: %t", end, begins)
+	}
+	wrong := pausing(t, map[string]string{pausePeriodKey: "5 minutes"})
+	want := []string{`deployment.reloader.stakater.com/pause-period: "5 minutes" is not a duration of more than zero, such as 30s or 5m`}
+	if diff := cmp.Diff(want, lines(wrong.Problems)); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
 

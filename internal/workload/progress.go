@@ -22,8 +22,8 @@ const (
 // Progress is how far the rollout of a workload's current template is, according to its status.
 type Progress struct {
 	State State
-	// Message has details for people.
-	Message string
+	// Message has details for people. Remedy says what they must do if there is no more progress, and is empty if that is not known.
+	Message, Remedy string
 	// Aborted says that a rollout has failed because a person or an analysis aborted it, and that the earlier pods come back.
 	Aborted bool
 	// Partial says that pods of an earlier template may stay, because the rollout may end half way, as with a canary.
@@ -39,6 +39,14 @@ type Progress struct {
 	Pods int32
 	// Done grows while pods are replaced and become ready. It can be compared between two states of the same generation with the same Pods.
 	Done int32
+}
+
+// Advice returns the message with the remedy.
+func (p Progress) Advice() string {
+	if p.Remedy == "" {
+		return p.Message
+	}
+	return p.Message + "; " + p.Remedy
 }
 
 // Waits reports whether nothing happens until someone tells the workload's controller to continue, or until a time that someone has set.

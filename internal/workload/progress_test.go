@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // progressIn returns the progress of an object of a kind.
@@ -67,6 +68,43 @@ func TestProgressIsWhatTheStatusSays(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			if test.got.State != test.want {
 				t.Errorf("got state %d (%s), want %d", test.got.State, test.got.Message, test.want)
+			}
+		})
+	}
+}
+
+func TestAStatefulSetThatWaitsForAPodSaysWhichOneToDelete(t *testing.T) {
+	const remedy = " is not ready, and the StatefulSet replaces no pod before it is, not even that one: remove the cause, then delete the pod"
+	tests := []struct {
+		name string
+		// The counts are of pods: all of three, updated ones, and ready ones.
+		all, updated, ready int32
+		alter               func(*appsv1.StatefulSetSpec)
+		want                string
+	}{
+		{"the second pod that was replaced is not ready", 3, 2, 2, nil, "pod db-1" + remedy},
+		{"the pods are numbered from five", 3, 1, 2, func(s *appsv1.StatefulSetSpec) { s.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5} }, "pod db-7" + remedy},
+		{"a partition keeps some", 3, 1, 2, func(s *appsv1.StatefulSetSpec) { s.UpdateStrategy.RollingUpdate.Partition = new(int32(2)) }, "pod db-2" + remedy},
+		{"a pod of before is not ready", 3, 0, 2, nil, "a pod" + remedy},
+		{"two are replaced at a time", 3, 2, 2, func(s *appsv1.StatefulSetSpec) {
+			s.UpdateStrategy.RollingUpdate.MaxUnavailable = new(intstr.FromInt32(2))
+		}, "a pod" + remedy},
+		{"all are ready", 3, 2, 3, nil, ""},
+		{"a pod cannot be created", 2, 2, 2, nil, ""},
+		{"all pods come at once", 3, 2, 2, func(s *appsv1.StatefulSetSpec) { s.PodManagementPolicy = appsv1.ParallelPodManagement }, ""},
+		{"people delete the pods", 3, 2, 2, func(s *appsv1.StatefulSetSpec) { s.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType }, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "db"}, Status: appsv1.StatefulSetStatus{
+				Replicas: tt.all, UpdatedReplicas: tt.updated, ReadyReplicas: tt.ready, AvailableReplicas: tt.ready,
+			}}
+			set.Spec.Replicas, set.Spec.UpdateStrategy.RollingUpdate = new(int32(3)), &appsv1.RollingUpdateStatefulSetStrategy{}
+			if tt.alter != nil {
+				tt.alter(&set.Spec)
+			}
+			if got := progressIn(statefulSets, set).Remedy; got != tt.want {
+				t.Errorf("it says %q, want %q", got, tt.want)
 			}
 		})
 	}

@@ -2,82 +2,48 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/internal/reloader"
 )
-
-// Reading has the settings that determine how workloads are read. It is the same for all workloads of an actuator.
-type Reading struct {
-	// All is --roll-all.
-	All bool
-	// Reloader is --reloader: what Reloader's annotations name counts with every key, and names are compiled as Reloader compiles them.
-	Reloader bool
-	// Variables is --reloader-strategy=env-vars: with Reloader set, a roll writes Reloader's variables instead of its marker.
-	Variables bool
-	// Stores is --store-access.
-	Stores StoreAccess
-	// Owners are the kinds whose objects are rolled instead of the workloads that they control.
-	Owners Owners
-	// Unwatched are the kinds that are not watched, and that targets may control.
-	Unwatched []string
-	// Window is --window: when workloads without an annotation for it may be rolled.
-	Window Windows
-	// MinInterval is --min-interval: the shortest time between two rolls of a workload without an annotation for it.
-	MinInterval time.Duration
-	// MaxRollsPerHour is --max-rolls-per-hour: how often a workload without an annotation for it may be rolled. Zero means no limit.
-	MaxRollsPerHour int
-	// InPlace is --reload-in-place: AnnotationReload counts.
-	InPlace bool
-	// Bake is --bake: how long the pods of a workload that is rolled first must stay ready if it has no annotation for it.
-	Bake time.Duration
-	// Keys are the keys of Reloader's annotations. Zero means Reloader's defaults.
-	Keys reloader.Annotations
-}
-
-// keys returns the keys of Reloader's annotations.
-func (r Reading) keys() reloader.Annotations {
-	if r.Keys == (reloader.Annotations{}) {
-		return reloader.Default()
-	}
-	return r.Keys
-}
 
 // annotationWave, on a workload, is its wave: a whole number, 0 by default.
 const annotationWave = "keyturn.dev/wave"
 
 // Read returns the snapshot of an object, and false if it is not of the kind. The snapshot shares nothing with the object.
 func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
+	return ReadAfter(k, obj, reading, nil)
+}
+
+// ReadAfter returns the same as Read, faster if only the status was written since an earlier state of the workload, whose object was read alike.
+func ReadAfter(k Kind, obj runtime.Object, reading Reading, earlier *Workload) (*Workload, bool) {
 	parts, ok := k.read(obj)
 	if !ok {
 		return nil, false
 	}
-	meta, template := parts.meta, parts.template
+	meta, template, parsed := parts.meta, parts.template, k.parse(parts, reading, earlier)
 	w := &Workload{
 		object:    k.object(meta),
-		wishes:    wishes{Refs: references(template)},
-		record:    record{Revision: k.strategy.revision(parts), Last: readLast(meta)},
+		Problems:  slices.Clip(parsed.problems),
+		wishes:    parsed.wishes,
+		record:    record{Rolled: parsed.rolled, Revision: k.strategy.revision(parts), Last: parsed.last},
 		Reverted:  parseRolled(meta.Annotations[annotationReverted]),
+		ours:      parsed.ours,
 		stored:    storedOf(meta, template, reading.keys().PausedAt),
 		kindState: parts.kindState,
 	}
-	w.Rolled, w.ours = readRecord(meta)
-	w.Progress, w.template = parts.progress, digestOf(template)
-	w.bare = w.template
-	if rolled := bare(template); rolled != template {
-		w.bare = digestOf(rolled)
+	w.Progress, w.template, w.bare = parts.progress, parsed.template, parsed.bare
+	if k.countsChanges {
+		w.parsed = parsed
 	}
 	if parts.serving {
 		w.ServingSince = w.Version
-	}
-	if !w.Deaf {
-		w.OptIn, w.Problems = parseOptIn(meta.Annotations, template.Annotations, reading)
-		w.Problems = append(w.Problems, w.OptIn.grant(reading.Stores.of(meta.Namespace), w.Refs)...)
 	}
 	if w.target != nil {
 		w.readTarget(parts, reading)
@@ -110,17 +76,49 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 // object reads what is known of an object itself.
 func (k Kind) object(meta *metav1.ObjectMeta) object {
 	o := object{
-		ID: k.id(meta), Version: meta.ResourceVersion, Created: meta.CreationTimestamp.Time, Generation: meta.Generation, UndoneBy: undoneBy(meta),
+		ID:      events.Workload{Kind: k.Name, Namespace: meta.Namespace, Name: meta.Name, UID: string(meta.UID)},
+		Version: meta.ResourceVersion, Created: meta.CreationTimestamp.Time, Generation: meta.Generation, UndoneBy: undoneBy(meta),
+	}
+	if k.plural != "" { // Those who read outcomes could not know how to find the object.
+		o.ID.APIVersion, o.ID.Resource = k.APIVersion, k.plural
 	}
 	o.readWrites(meta)
 	return o
 }
 
-// id returns how outcomes name an object. For a configured kind it includes the API version and resource, which readers could not know.
-func (k Kind) id(meta *metav1.ObjectMeta) events.Workload {
-	id := events.Workload{Kind: k.Name, Namespace: meta.Namespace, Name: meta.Name, UID: string(meta.UID)}
-	if k.plural != "" {
-		id.APIVersion, id.Resource = k.APIVersion, k.plural
+// storedOf reads what is stored. The names are those of further annotations that a patch writes.
+func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, names ...string) stored {
+	s := stored{annotated: meta.Annotations != nil, templateAnnotated: template.Annotations != nil}
+	_, s.metaTraced = meta.Annotations[events.AnnotationTraceparent]
+	_, s.traced = template.Annotations[events.AnnotationTraceparent]
+	names = append(names, annotationRolled, annotationReverted, annotationLast,
+		events.AnnotationHold, annotationRolledNow, annotationRolledAt, annotationRolls)
+	for _, name := range names {
+		if text, ok := meta.Annotations[name]; ok {
+			s.annotations = append(s.annotations, annotation{name, text})
+		}
 	}
-	return id
+	return s
+}
+
+// readTiming reads the annotations about when the workload may be rolled, and what its rolls have noted for that.
+func (w *Workload) readTiming(on map[string]string, reading Reading) {
+	w.Hold, w.rolledNow = events.HoldText(on[events.AnnotationHold]), on[annotationRolledNow]
+	w.rolledAt, _ = time.Parse(time.RFC3339, on[annotationRolledAt])
+	w.rolls = parseRolls(on[annotationRolls])
+	w.windows.value.Windows, w.maxRolls.value = reading.Window, reading.MaxRollsPerHour
+	w.interval.value, w.bake.value = reading.MinInterval, reading.Bake
+
+	w.readRollNow(on[AnnotationRollNow])
+	w.readWindow(on[AnnotationWindow])
+	w.readDuration(AnnotationMinInterval, on, MaxInterval, &w.interval)
+	if text := on[AnnotationMaxRollsPerHour]; text != "" {
+		most, err := strconv.Atoi(text)
+		if err != nil || most < 0 {
+			w.problem(AnnotationMaxRollsPerHour, "", fmt.Sprintf("%.50q is not a whole number of 0 (without limit) or more", text))
+		} else {
+			w.maxRolls = setting[int]{most, true}
+		}
+	}
+	w.readDuration(AnnotationBake, on, MaxBake, &w.bake)
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,13 +18,6 @@ const (
 	maxMatched      = 200
 	maxMatchedBytes = 32 << 10
 )
-
-// lowWater replaces the fingerprint in an entry about sources that the record had no room for: those of one kind that only patterns match, or those
-// in one store, because each store has its own clock. The workload is done with their changes up to the version of the entry.
-const lowWater = "-"
-
-// IsLowWater reports whether the entry is about sources that the record had no room for.
-func (r RolledFor) IsLowWater() bool { return r.Fingerprint == lowWater }
 
 // lowWaterOf returns the key and the UID of the entry that takes the place of a dropped one: "configmap/*", or "openbao/<store>/*" and the store.
 func lowWaterOf(text string) (key, uid string) {
@@ -53,13 +48,37 @@ func (w *Workload) newRecord(write map[string]RolledFor) map[string]RolledFor {
 
 // HasDropped reports whether the record had no room for a source, and is done with it up to a version, which is empty if it never changed.
 func (w *Workload) HasDropped(source events.Source, version string) bool {
+	done := w.DroppedTo(source)
+	version = cmp.Or(version, NoVersion)
+	return version == done || events.Newer(done, version)
+}
+
+// DroppedTo returns the version up to which the workload is done with a source for which the record had no room, or "" if it had room.
+func (w *Workload) DroppedTo(source events.Source) string {
 	key, _ := lowWaterOf(source.String())
 	mark := w.Rolled[key]
 	if !mark.IsLowWater() || w.naming()(source) || !w.OptIn.matches(source) {
-		return false // Only sources that nothing but a pattern names are dropped.
+		return "" // Only sources that nothing but a pattern names are dropped.
 	}
-	version = cmp.Or(version, NoVersion)
-	return version == mark.Version || events.Newer(mark.Version, version)
+	return mark.Version
+}
+
+// storeTolerance is how far ahead the clock of a secret store may be.
+const storeTolerance = time.Minute
+
+// IsAhead reports whether a version of a source is later than everything that the writer of the record can have seen. In one etcd, that is what is
+// newer than the workload, which the record was written on. The versions of a store are times.
+func (w *Workload) IsAhead(kind events.Kind, version string, now time.Time) bool {
+	if kind == events.KindOpenBao {
+		return !now.IsZero() && events.Newer(version, strconv.FormatInt(now.Add(storeTolerance).UnixNano(), 10))
+	}
+	return events.Newer(version, w.Version)
+}
+
+// isForgedMark reports whether an entry is a low-water mark that is newer than the object on which it was written, of sources at the API server. In
+// memory such a mark is not recognized any more: there, the version of the workload bounds none.
+func isForgedMark(text string, entry RolledFor, version string) bool {
+	return entry.IsLowWater() && !strings.HasPrefix(text, string(events.KindOpenBao)+"/") && events.Newer(entry.Version, version)
 }
 
 // bounded returns entries with new ones added, without sources that do not concern the workload. Those beyond the limits are in dropped.

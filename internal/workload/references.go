@@ -50,9 +50,9 @@ func limited(list []Reference) []Reference {
 	return slices.Clone(list[:maxReferences])
 }
 
-// references returns what the pods of a template read, sorted by kind and name, at most maxReferences. It errs on the side of reading: a volume that
+// References returns what the pods of a template read, sorted by kind and name, at most maxReferences. It errs on the side of reading: a volume that
 // no container mounts counts as mounted as a whole, although pods start without it. An image pull adds nothing to a source that has another use.
-func references(template *corev1.PodTemplateSpec) []Reference {
+func References(template *corev1.PodTemplateSpec) []Reference {
 	spec, found, mounted := &template.Spec, make(uses), make(mounts)
 	read := func(c *corev1.Container) {
 		found.container(c)
@@ -67,15 +67,13 @@ func references(template *corev1.PodTemplateSpec) []Reference {
 	for i := range spec.EphemeralContainers {
 		read((*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon))
 	}
+	found.injected(template)
 	for _, isMounted := range []bool{true, false} {
 		for i := range spec.Volumes {
 			if read := mounted[spec.Volumes[i].Name]; read.isAny() == isMounted {
 				found.volume(&spec.Volumes[i].VolumeSource, read)
 			}
 		}
-	}
-	for _, path := range storePathsOf(template.Annotations, spec) {
-		found.add(Reference{Kind: events.KindOpenBao, Name: path}, nil)
 	}
 	for _, pull := range spec.ImagePullSecrets {
 		found.pull(pull.Name)

@@ -57,14 +57,14 @@ func (p reloaderReader) read(workload, template map[string]string, all bool) {
 			badAuto = auto
 		}
 		if !p.auto(k, k.auto, typed) {
-			p.fail(k.auto, typed, reloaderBool, "")
+			p.fail(k.auto, typed, reloaderBool)
 		}
 		if all && auto == "" && typed == "" {
 			p.include = append(p.include, rule{reason: byAll, kind: k.kind})
 		}
 	}
 	if badAuto != "" {
-		p.fail(p.keys.Auto, badAuto, reloaderBool, "")
+		p.fail(p.keys.Auto, badAuto, reloaderBool)
 	}
 	if all && workload[p.keys.Auto] == "" && template[p.keys.Auto] == "" {
 		// Reloader does not know secret stores, so none of its annotations is about them.
@@ -105,7 +105,7 @@ func (p reloaderReader) excluded(k reloaderKind, text string) {
 		case validName(item):
 			p.exclude = append(p.exclude, rule{reason: Excluded, annotation: k.exclude, item: item, kind: k.kind, name: exactly(item)})
 		default:
-			p.fail(k.exclude, item, "allowed is the exact name of a "+string(k.kind), "")
+			p.fail(k.exclude, item, "allowed is the exact name of a "+string(k.kind))
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (p reloaderReader) named(k reloaderKind, text string) {
 			if errors.Is(err, kube.ErrExpressionTooLarge) {
 				allowed = "shorten them, or write names, which do not count, or a pattern such as " + string(k.kind) + "/app-* in " + AnnotationRollOn
 			}
-			p.fail(k.named, item, err.Error(), allowed)
+			p.fail(k.named, item, err.Error()+": "+allowed)
 			continue
 		}
 		left -= steps
@@ -144,7 +144,7 @@ func (p reloaderReader) name(item string, left int) (matcher, int, error) {
 	}
 	if p.strict {
 		// As Reloader itself reads an item: "foo|bar" also matches foobaz.
-		return compiled("^"+item+"$", left)
+		return kube.CompileExpression("^"+item+"$", left)
 	}
 	// The item is parsed alone: "a)|(b" is not an expression until it is put in parentheses.
 	tree, _, err := kube.ParseExpression(item, kube.MaxExpressionSteps)
@@ -159,13 +159,5 @@ func (p reloaderReader) name(item string, left int) (matcher, int, error) {
 		return exactly(name), 0, nil
 	}
 	// A valid expression may become invalid in parentheses, for example if it ends in a quotation.
-	return compiled("^(?:"+item+")$", left)
-}
-
-func compiled(text string, left int) (matcher, int, error) {
-	whole, steps, err := kube.CompileExpression(text, left)
-	if err != nil {
-		return nil, 0, err
-	}
-	return pattern{whole}, steps, nil
+	return kube.CompileExpression("^(?:"+item+")$", left)
 }

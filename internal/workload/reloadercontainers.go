@@ -5,7 +5,22 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
 )
+
+// AnnotationReloadedFrom is Reloader's marker, on the pod template, of its last roll. It is only compared with its earlier value.
+const AnnotationReloadedFrom = "reloader.stakater.com/last-reloaded-from"
+
+// ReloaderVariablePrefix begins the names of the variables that Reloader writes. They are only compared with their earlier values.
+const ReloaderVariablePrefix = "STAKATER_"
+
+// reloaderWords are the names of source kinds in Reloader's marker and variables. Other kinds are unknown to Reloader.
+var reloaderWords = map[events.Kind]string{
+	events.KindSecret:              "SECRET",
+	events.KindConfigMap:           "CONFIGMAP",
+	events.KindSecretProviderClass: "SECRETPROVIDERCLASS",
+}
 
 // containers describes the containers of a pod template as far as a patch writes on them what Reloader writes, so without init containers.
 type containers struct {

@@ -16,19 +16,6 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// AnnotationReloadedFrom is Reloader's marker, on the pod template, of its last roll. It is only compared with its earlier value.
-const AnnotationReloadedFrom = "reloader.stakater.com/last-reloaded-from"
-
-// ReloaderVariablePrefix begins the names of the variables that Reloader writes. They are only compared with their earlier values.
-const ReloaderVariablePrefix = "STAKATER_"
-
-// reloaderWords are the names of source kinds in Reloader's marker and variables. Other kinds are unknown to Reloader.
-var reloaderWords = map[events.Kind]string{
-	events.KindSecret:              "SECRET",
-	events.KindConfigMap:           "CONFIGMAP",
-	events.KindSecretProviderClass: "SECRETPROVIDERCLASS",
-}
-
 // reloadedFrom is the marker, with the fields that Reloader's has.
 type reloadedFrom struct {
 	Type          string   `json:"type"`

@@ -8,8 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -36,19 +34,15 @@ func TestVariablesAreSetInTheTemplateThatWasReadOrNotAtAll(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w, _ := Read(deployments, withPods(tt.pods), Reading{Reloader: true, Variables: true})
-			p, err := deployments.Patch(w, marked(map[events.Source]string{db: "a"}, db))
-			if err != nil {
-				t.Fatal(err)
-			}
 			changed := withPods(tt.pods)
 			tt.meanwhile(&changed.Spec.Template.Spec)
-			client := fake.NewClientset(changed.DeepCopy())
-			_, err = deployments.Objects(Clients{Typed: client}, "shop").Patch(t.Context(), "web", p)
-			if (err == nil) != tt.applied {
+			f := newFenced(t, deployments, changed.DeepCopy())
+			if err := f.send(patchFor(t, deployments, w, marked(map[events.Source]string{db: "a"}, db))); (err == nil) != tt.applied {
 				t.Errorf("the patch is applied: %t, want %t: %v", err == nil, tt.applied, err)
 			}
-			after, err := client.AppsV1().Deployments("shop").Get(t.Context(), "web", metav1.GetOptions{})
-			if err != nil {
+			read, err := f.objects.Get(t.Context(), "web")
+			after, ok := read.(*appsv1.Deployment)
+			if err != nil || !ok {
 				t.Fatal(err)
 			}
 			got := 0
@@ -101,14 +95,9 @@ func TestARollIsRefusedThatReloaderHasMadeMeanwhile(t *testing.T) {
 				object := withPods(nil)
 				tt.before(&object.Spec.Template)
 				w, _ := Read(deployments, object.DeepCopy(), reading)
-				p, err := deployments.Patch(w, marked(map[events.Source]string{db: "a"}, db))
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := patchFor(t, deployments, w, marked(map[events.Source]string{db: "a"}, db))
 				tt.reloaded(&object.Spec.Template)
-				client := fake.NewClientset(object)
-				_, err = deployments.Objects(Clients{Typed: client}, "shop").Patch(t.Context(), "web", p)
-				if (err == nil) != tt.applied {
+				if err := newFenced(t, deployments, object).send(p); (err == nil) != tt.applied {
 					t.Errorf("the patch is applied: %t, want %t: %v", err == nil, tt.applied, err)
 				}
 			})

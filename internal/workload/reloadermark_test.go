@@ -15,29 +15,17 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Ways in which a container or a pod reads a source.
+// Ways in which a container or a pod reads a Secret.
 var (
 	readsAll = func(source events.Source) corev1.EnvFromSource {
-		name := corev1.LocalObjectReference{Name: source.Name}
-		if source.Kind == events.KindSecret {
-			return corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: name}}
-		}
-		return corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: name}}
+		return corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: source.Name}}}
 	}
 	readsKey = func(source events.Source) corev1.EnvVar {
 		name := corev1.LocalObjectReference{Name: source.Name}
-		if source.Kind == events.KindSecret {
-			return corev1.EnvVar{Name: "READ", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: name, Key: "a"}}}
-		}
-		return corev1.EnvVar{Name: "READ", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: name, Key: "a"}}}
+		return corev1.EnvVar{Name: "READ", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: name, Key: "a"}}}
 	}
 	volumeOf = func(source events.Source) corev1.Volume {
-		if source.Kind == events.KindSecret {
-			return corev1.Volume{Name: source.Name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: source.Name}}}
-		}
-		return corev1.Volume{Name: source.Name, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: source.Name},
-		}}}
+		return corev1.Volume{Name: source.Name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: source.Name}}}
 	}
 	mountsOf = func(volume string) []corev1.VolumeMount {
 		return []corev1.VolumeMount{{Name: volume, MountPath: "/" + volume}}
@@ -147,9 +135,7 @@ func TestVariablesAreSetWhereTheSourceIsRead(t *testing.T) {
 		}, beginInSide},
 		{"in place of the one that is there", func(s *corev1.PodSpec) {
 			s.Containers[0].Env = []corev1.EnvVar{{Name: "A"}, {Name: "STAKATER_DB_SECRET", Value: "0beec7b5ea3f0fdbc95d0dd47f3c5bc275da8a33"}, {Name: "B"}}
-		}, []string{
-			`{"op":"replace","path":"/spec/template/spec/containers/0/env/1","value":` + dbVariable + `}`,
-		}},
+		}, []string{`{"op":"replace","path":"/spec/template/spec/containers/0/env/1","value":` + dbVariable + `}`}},
 		{"nowhere, in a workload whose template is elsewhere", func(s *corev1.PodSpec) { s.Containers = nil }, nil},
 	}
 	for _, tt := range tests {
@@ -218,7 +204,7 @@ func TestWhatReloaderLeavesTellsWhatItMayHaveRolledFor(t *testing.T) {
 				c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: "1"})
 			}
 			w, _ := Read(deployments, d, Reading{Reloader: true})
-			if got := w.MayBeReloadedFor(events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}); got != test.want {
+			if got := w.MayBeReloadedFor(source(t, "secret/db")); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})

@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 
@@ -34,6 +36,11 @@ func ScopeOf(keys []string) string {
 		return "*"
 	}
 	return shortHash(strings.Join(keys, "\x00"), 4)
+}
+
+// ScopeWithout returns the scope of a fingerprint of all keys of a source but some, which must be sorted.
+func ScopeWithout(keys []string) string {
+	return ScopeOf(nil) + "-" + shortHash(strings.Join(keys, "\x00"), 4)
 }
 
 // String returns the text form.
@@ -84,10 +91,13 @@ func parseRolled(annotation string) map[string]RolledFor {
 	return rolled
 }
 
-// ChangesOf returns the changes that an outcome is about, in the form of a record.
+// ChangesOf returns the changes that an outcome is about, in the form of a record. No outcome of the actuator's has a low-water mark.
 func ChangesOf(outcome events.Outcome) map[string]RolledFor {
 	changes := make(map[string]RolledFor, len(outcome.Sources))
 	for _, s := range outcome.Sources {
+		if s.Fingerprint == lowWater {
+			continue
+		}
 		uid, _, _ := strings.Cut(s.Event, "/")
 		changes[s.Source] = RolledFor{Fingerprint: s.Fingerprint, Version: s.ResourceVersion, UID: uid}
 	}
@@ -131,13 +141,17 @@ func DeletedAfter(change RolledFor) RolledFor {
 // IsDeleted reports whether the workload was rolled because the source was deleted.
 func (r RolledFor) IsDeleted() bool { return r.has(deletedContent) }
 
-// Owed returns the entry of a source that the workload is still to be rolled for. It differs from that of every change, and no entry is older.
+// Owed returns the entry of a source that the workload is still to be rolled for. It differs from that of every change, and no entry is older. Its
+// scope is empty if any key may be the one that has changed.
 func Owed(change RolledFor) RolledFor {
-	content := owedContent
+	content, scope := owedContent, change.Scope
 	if change.IsDeleted() {
 		content = owedDeletion
 	}
-	return RolledFor{Fingerprint: change.key() + ":" + content, Version: NoVersion, UID: change.UID}
+	if scope == ScopeOf(nil) {
+		scope = ""
+	}
+	return RolledFor{Fingerprint: change.key() + ":" + content, Version: NoVersion, UID: change.UID, Scope: scope}
 }
 
 // OwesDeletion reports whether the workload is still to be rolled because the source was deleted.
@@ -145,3 +159,16 @@ func (r RolledFor) OwesDeletion() bool { return r.has(owedDeletion) }
 
 // IsOwed reports whether the workload is still to be rolled for the source, whatever the source has.
 func (r RolledFor) IsOwed() bool { return r.has(owedContent) || r.has(owedDeletion) }
+
+// shortHash returns the first bytes of the SHA-256 of a text, in hexadecimal, for names that everyone derives in the same way.
+func shortHash(text string, bytes int) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:bytes])
+}
+
+// lowWater replaces the fingerprint in an entry about sources that the record had no room for: those of one kind that only patterns match, or those
+// in one store, because each store has its own clock. The workload is done with their changes up to the version of the entry.
+const lowWater = "-"
+
+// IsLowWater reports whether the entry is about sources that the record had no room for.
+func (r RolledFor) IsLowWater() bool { return r.Fingerprint == lowWater }

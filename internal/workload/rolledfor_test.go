@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -49,15 +47,13 @@ func TestARecordThatCannotBeReadIsNotAnEmptyOne(t *testing.T) {
 	}
 }
 
-// entries returns the text of a record with so many entries, and parsed what is read of it.
-func entries(count int) string { return formatRolled(parsed(count)) }
-
-func parsed(count int) map[string]RolledFor {
+// entries returns the text of a record with so many entries.
+func entries(count int) string {
 	rolled := make(map[string]RolledFor)
 	for i := range count {
 		rolled[strconv.Itoa(i)] = RolledFor{Fingerprint: "x", Version: "1", UID: "u"}
 	}
-	return rolled
+	return formatRolled(rolled)
 }
 
 func FuzzParseRolled(f *testing.F) {
@@ -75,10 +71,11 @@ func FuzzParseRolled(f *testing.F) {
 
 func TestTheRecordSaysWhatAWorkloadWaitsToBeRolledFor(t *testing.T) {
 	change := RolledFor{Fingerprint: "k1:x", Version: "100", UID: "uid", Scope: "*"}
-	record := formatRolled(map[string]RolledFor{"secret/db": Owed(change), "secret/gone": Owed(DeletedAfter(change)), "secret/had": change})
-	w, _ := Read(deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "shop", Annotations: map[string]string{annotationRolled: record, AnnotationRollOn: "secret/db, secret/gone"},
-	}}, Reading{})
+	record := formatRolled(map[string]RolledFor{
+		"secret/db": Owed(change), "secret/gone": Owed(DeletedAfter(change)), "secret/had": change, "secret/unwanted": Owed(change),
+	})
+	annotations := map[string]string{annotationRolled: record, AnnotationRollOn: "secret/db, secret/gone, secret/had"}
+	w := readAs(t, deployments, webDeployment("50", annotations), Reading{})
 	got := make(map[string]bool)
 	for _, source := range w.Owed() {
 		if source.Namespace != "shop" || source.Kind != events.KindSecret {
@@ -94,13 +91,5 @@ func TestTheRecordSaysWhatAWorkloadWaitsToBeRolledFor(t *testing.T) {
 	}
 	if w.Rolled["secret/gone"].IsDeleted() {
 		t.Error("it is taken for rolled")
-	}
-}
-
-func TestWhatAWorkloadDoesNotWantIsNotOwed(t *testing.T) {
-	record := `{"secret/db":"k:owed@0/u","secret/other":"k:owed@0/u","secret/third":"k:owed@0/u"}`
-	w, _ := Read(deployments, webDeployment("50", map[string]string{annotationRolled: record}), Reading{})
-	if got := w.Owed(); len(got) != 0 {
-		t.Errorf("a workload that wants nothing is asked about %v", got)
 	}
 }

@@ -49,7 +49,8 @@ type Last struct {
 // WasFailing reports whether the workload was failing before the roll, so that its rollout says nothing about the changes.
 func (l Last) WasFailing() bool { return l.Was == wasFailing }
 
-// Marked is a list of changes in a mark, in the form of changeText. A last text "+<n>" stands for n more changes, and for all that is in the record.
+// Marked is a list of changes in a mark, in the form of changeText. A last text "+<n>" says that n changes were left out. Nobody knows which, so
+// every change in the record counts as listed then.
 type Marked []string
 
 // changeText returns how a mark names a change: "<source>@<resourceVersion>/<uid>".

@@ -33,7 +33,7 @@ func manyChanges(count, length int) Marked {
 	return list
 }
 
-// TestGoldenLast holds the form of the annotation, which docs/annotations.md describes: the next version reads what this one has written.
+// TestGoldenLast holds the form of the annotation, which docs/reference/annotations.md describes: the next version reads what this one has written.
 func TestGoldenLast(t *testing.T) {
 	marks := []Last{
 		lastRoll(nil),

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -12,15 +13,10 @@ import (
 // AnnotationRollOn is the annotation, on a workload or its pod template, that lists what the workload rolls on.
 const AnnotationRollOn = "keyturn.dev/roll-on"
 
-// rollOnKinds are the kinds that roll-on accepts, and the word for all that the pod spec references of each. A new kind of source needs a line here.
-var rollOnKinds = []struct {
-	kind events.Kind
-	word string
-}{
-	{events.KindSecret, "secrets"},
-	{events.KindConfigMap, "configmaps"},
-	{events.KindSecretProviderClass, "secretproviderclasses"},
-	{events.KindOpenBao, "openbao"},
+// autoWords are the words for all that the pod spec references, of every kind or of one. A new kind of source needs a word.
+var autoWords = map[string]events.Kind{
+	"auto": "", "secrets": events.KindSecret, "configmaps": events.KindConfigMap, "secretproviderclasses": events.KindSecretProviderClass,
+	"openbao": events.KindOpenBao,
 }
 
 // everyKey, after #, means that every key counts, whichever keys the pods are seen to read.
@@ -29,20 +25,21 @@ const everyKey = "*"
 // openBaoItem starts an item that is a path in a secret store: openbao:<path>, or openbao:<store>:<path> for one store only.
 const openBaoItem = "openbao:"
 
-// readRollOn reads keyturn.dev/roll-on of the workload, or that of its pod template if the workload has none. It reports whether the workload never
-// rolls, and whether the annotation lists what to roll on, so that --roll-all adds nothing.
-func (r *rules) readRollOn(workload, template map[string]string) (none, lists bool) {
+// readRollOn reads keyturn.dev/roll-on of the workload, or that of its pod template if the workload has none. It reports whether that lists what to
+// roll on, so that --roll-all adds nothing.
+func (r *rules) readRollOn(workload, template map[string]string) (lists bool) {
 	text, ok := workload[AnnotationRollOn]
 	if !ok {
 		text, ok = template[AnnotationRollOn]
 	}
 	switch {
 	case !ok:
-		return false, false
+		return false
 	case !r.fits(AnnotationRollOn, text):
-		return false, true
+		return true
 	case strings.TrimSpace(text) == "none":
-		return true, true
+		r.none = true
+		return true
 	}
 	empty := true
 	for item := range strings.SplitSeq(text, ",") {
@@ -56,34 +53,27 @@ func (r *rules) readRollOn(workload, template map[string]string) (none, lists bo
 		r.readItem(item)
 	}
 	if empty {
-		r.fail(AnnotationRollOn, "", "is empty", rollOnAllowed)
+		r.fail(AnnotationRollOn, "", "is empty: "+rollOnAllowed)
 	}
-	return false, lists || empty
+	return lists || empty
 }
 
 // readItem reads an item of keyturn.dev/roll-on.
 func (r *rules) readItem(text string) {
 	item := rule{reason: byName, annotation: AnnotationRollOn, item: text}
-	if text == "auto" {
-		item.reason = byAuto
+	if kind, isWord := autoWords[text]; isWord {
+		item.reason, item.kind = byAuto, kind
 		r.include = append(r.include, item)
 		return
 	}
-	for _, k := range rollOnKinds {
-		if text == k.word {
-			item.reason, item.kind = byAuto, k.kind
-			r.include = append(r.include, item)
-			return
-		}
-	}
 	named, excluded := strings.CutPrefix(text, "!")
 	problem := item.source(strings.TrimSpace(named))
-	if problem == "" && excluded && (item.key != "" || item.whole) {
-		problem = "an exclusion is of all keys"
+	if problem == "" && excluded && strings.Contains(named, "#") && !listsKeys(item.kind) {
+		problem = "it is not known which of its keys change, so an exclusion is of all"
 	}
 	switch {
 	case problem != "":
-		r.fail(AnnotationRollOn, text, problem, rollOnAllowed)
+		r.fail(AnnotationRollOn, text, problem+": "+rollOnAllowed)
 	case excluded:
 		item.reason = Excluded
 		r.exclude = append(r.exclude, item)
@@ -104,7 +94,7 @@ func (r *rule) source(text string) string {
 	if !ok {
 		return "not understood"
 	}
-	if r.kind = rollOnKind(kind); r.kind == "" || r.kind == events.KindOpenBao {
+	if r.kind = objectKind(kind); r.kind == "" {
 		return "unknown kind"
 	}
 	name, key, keyed := strings.Cut(rest, "#")
@@ -122,6 +112,11 @@ func (r *rule) source(text string) string {
 		r.key = key
 	}
 	return ""
+}
+
+// listsKeys reports whether the events of a kind of source list its keys.
+func listsKeys(kind events.Kind) bool {
+	return kind == events.KindSecret || kind == events.KindConfigMap
 }
 
 // storePath reads <path>#<key> or <store>:<path>#<key>, and returns what is wrong with it. A colon in the first segment ends the name of a store. The
@@ -151,17 +146,17 @@ func (r *rule) storePath(text string) string {
 // maxStorePath is how long a path in a secret store may be, in bytes.
 const maxStorePath = 1024
 
-// rollOnKind returns the kind with the given name, or "" if there is none.
-func rollOnKind(text string) events.Kind {
-	for _, k := range rollOnKinds {
-		if text == string(k.kind) {
-			return k.kind
-		}
+// objectKind returns the kind of sources of the API server with the given name, or "" if there is none.
+func objectKind(text string) events.Kind {
+	kind := events.Kind(text)
+	if kind == events.KindOpenBao || !slices.Contains(events.SourceKinds(), kind) {
+		return ""
 	}
-	return ""
+	return kind
 }
 
 // rollOnAllowed says what is allowed. A new kind of source is to be named here, too.
 const rollOnAllowed = "allowed are none, or any of auto, secrets, configmaps, secretproviderclasses, openbao, " +
-	"<kind>/<name>, <kind>/<name>#<key>, <kind>/<name>#* and !<kind>/<name>, where <kind> is secret or configmap or secretproviderclass, " +
-	"and openbao:<mount>/<path> or openbao:<store>:<mount>/<path>; <name> and <path> may have * and ?"
+	"<kind>/<name>, <kind>/<name>#<key>, <kind>/<name>#*, !<kind>/<name> and !<kind>/<name>#<key>, " +
+	"where <kind> is secret or configmap or secretproviderclass, and openbao:<mount>/<path> or openbao:<store>:<mount>/<path>; " +
+	"<name> and <path> may have * and ?"

@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// argoRollouts is the kind Rollout of Argo Rollouts 1.0 or later, where the status has a phase.
+// argoRollouts is the kind Rollout of Argo Rollouts 1.0 or later, where the status has a phase. It is no target of a configuration: a Rollout may run
+// the pods of a Deployment (workloadRef), is aborted, and restarts pods by spec.restartAt. Such a Deployment is the workload, with the phase and the
+// annotations of its Rollout, because one patch writes one object.
 var argoRollouts = Kind{
 	Name: "rollout", APIVersion: "argoproj.io/v1alpha1", Title: "Rollout", Resource: "rollouts.argoproj.io",
 	Custom: true, Manifest: "deploy/components/argo-rollouts",
@@ -186,9 +188,6 @@ func (r *rollout) waitingStep() (index int32, waits bool) {
 
 // annotationRolloutStrategy, on a Rollout, is an annotation of Reloader. With "restart", pods are replaced without a change of the template.
 const annotationRolloutStrategy = "reloader.stakater.com/rollout-strategy"
-
-// restartDelay is how long after a write pods are restarted. A pod created in the same second may be older than the write.
-const restartDelay = time.Second
 
 // annotatingOrRestarting replaces the pods of a Rollout by annotations on the pod template, or by a restart and annotations on the Rollout.
 var annotatingOrRestarting = strategy{

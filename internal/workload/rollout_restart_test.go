@@ -15,13 +15,9 @@ func restarting(t *testing.T, annotations, restartAt, status string) *Workload {
 	if restartAt != "" {
 		spec += `,"restartAt":"` + restartAt + `"`
 	}
-	w, ok := Read(ArgoRollout(), rolloutOf(t, `{"metadata":{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7","generation":1,
+	return readAs(t, ArgoRollout(), rolloutOf(t, `{"metadata":{"name":"web","namespace":"shop","uid":"u","resourceVersion":"7","generation":1,
 		"annotations":{"keyturn.dev/roll-on":"auto","reloader.stakater.com/rollout-strategy":"restart"`+annotations+`}},
 		"spec":`+spec+`},"status":`+status+`}`), Reading{})
-	if !ok {
-		t.Fatal("it cannot be read")
-	}
-	return w
 }
 
 func TestARolloutIsRestartedByTheClockOfTheAPIServer(t *testing.T) {

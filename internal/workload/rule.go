@@ -58,19 +58,18 @@ func (r *rule) covers(source events.Source) bool {
 
 // rules collects the rules in the annotations of a workload, and the errors.
 type rules struct {
-	include []rule
-	exclude []rule
+	OptIn
 	itemErrors
 }
 
 // fits reports whether an annotation is short enough to be read.
 func (r *rules) fits(annotation, text string) bool {
 	if len(text) > maxAnnotation {
-		r.fail(annotation, "", fmt.Sprintf("is %d bytes long, want at most %d", len(text), maxAnnotation), "")
+		r.fail(annotation, "", fmt.Sprintf("is %d bytes long, want at most %d", len(text), maxAnnotation))
 		return false
 	}
 	if items := strings.Count(text, ",") + 1; items > maxItems {
-		r.fail(annotation, "", fmt.Sprintf("has %d items, want at most %d", items, maxItems), "")
+		r.fail(annotation, "", fmt.Sprintf("has %d items, want at most %d", items, maxItems))
 		return false
 	}
 	return true
@@ -83,12 +82,12 @@ const maxItemErrors = 10
 type itemErrors []*itemError
 
 // fail adds an error, or only counts it.
-func (e *itemErrors) fail(annotation, item, problem, allowed string) {
+func (e *itemErrors) fail(annotation, item, problem string) {
 	if n := len(*e); n >= maxItemErrors && (*e)[n-maxItemErrors].annotation == annotation {
 		(*e)[n-1].more++
 		return
 	}
-	*e = append(*e, &itemError{annotation: annotation, item: item, problem: problem, allowed: allowed})
+	*e = append(*e, &itemError{annotation: annotation, item: item, problem: problem})
 }
 
 func (e itemErrors) list() []error {
@@ -99,15 +98,14 @@ func (e itemErrors) list() []error {
 	return list
 }
 
-// itemError reports what is wrong with one item of an annotation, and what is allowed.
+// itemError reports what is wrong with one item of an annotation.
 type itemError struct {
 	// annotation is the key of the annotation.
 	annotation string
 	// item is the item as it was written. It is empty if the whole annotation is wrong.
 	item string
-	// problem is what is wrong. It also says what is allowed, if allowed is empty.
+	// problem is what is wrong, and what is allowed.
 	problem string
-	allowed string
 	// more is how many more errors the annotation has.
 	more int
 }
@@ -118,9 +116,6 @@ func (e *itemError) Error() string {
 		text += fmt.Sprintf("item %.100q: ", e.item)
 	}
 	text += e.problem
-	if e.allowed != "" {
-		text += ": " + e.allowed
-	}
 	if e.more > 0 {
 		text += fmt.Sprintf(". %d more items are invalid", e.more)
 	}

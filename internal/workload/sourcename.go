@@ -2,7 +2,6 @@ package workload
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -27,18 +26,15 @@ func Spellings(source events.Source) []string {
 
 // RefersTo reports whether a reference, or a name in an annotation, refers to the source.
 func RefersTo(kind events.Kind, name string, source events.Source) bool {
-	if kind != events.KindOpenBao {
-		return kind == source.Kind && name == source.Name
-	}
 	return kind == source.Kind && isCalled(source, exactly(name))
 }
 
 // isCalled reports whether one of the names of a source matches. It runs for each reference of each dependent of each event, so it allocates no list.
 func isCalled(source events.Source, name matcher) bool {
 	if source.Kind != events.KindOpenBao {
-		return name.match(source.Name)
+		return name.MatchString(source.Name)
 	}
-	return slices.ContainsFunc(Spellings(source), name.match)
+	return slices.ContainsFunc(Spellings(source), name.MatchString)
 }
 
 // isIn reports whether a source is a secret in the store.
@@ -55,20 +51,15 @@ func SourceNamed(kind events.Kind, namespace, name string) events.Source {
 	return events.Source{Kind: kind, Namespace: namespace, Name: name}
 }
 
-// matcher reports which source names an item of an annotation refers to.
+// matcher reports which source names an item of an annotation refers to. It may be a *regexp.Regexp.
 type matcher interface {
-	match(name string) bool
+	MatchString(name string) bool
 }
 
 // exactly matches one name.
 type exactly string
 
-func (e exactly) match(name string) bool { return name == string(e) }
-
-// pattern matches a regular expression.
-type pattern struct{ *regexp.Regexp }
-
-func (e pattern) match(name string) bool { return e.MatchString(name) }
+func (e exactly) MatchString(name string) bool { return name == string(e) }
 
 // glob matches a name or a path, with * for any characters, slashes included, and ? for a single one. It has the form that path.Match takes, which
 // is the text itself if that is a name.
@@ -81,7 +72,7 @@ func pathGlob(text string) glob {
 	return glob(strings.NewReplacer("/", noSlash, `\`, `\\`, "[", `\[`).Replace(text))
 }
 
-func (g glob) match(name string) bool {
+func (g glob) MatchString(name string) bool {
 	ok, _ := path.Match(string(g), strings.ReplaceAll(name, "/", noSlash))
 	return ok
 }

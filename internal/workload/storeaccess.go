@@ -13,7 +13,8 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// StoreAccess says which namespaces may name which secrets in stores in keyturn.dev/roll-on, beside those that their pods are seen to read.
+// StoreAccess says which namespaces may name which secrets in stores in keyturn.dev/roll-on, beside those that their pods are seen to read. Otherwise
+// whoever may edit a workload could learn which paths exist, and when each is rotated. It is a file, because others may label namespaces, too.
 type StoreAccess struct {
 	Grants []StoreGrant `json:"grants"`
 }
@@ -91,7 +92,7 @@ type granted []StoreGrant
 func (a StoreAccess) of(namespace string) granted {
 	var list granted
 	for _, grant := range a.Grants {
-		if slices.ContainsFunc(grant.Namespaces, func(name string) bool { return glob(name).match(namespace) }) {
+		if slices.ContainsFunc(grant.Namespaces, func(name string) bool { return glob(name).MatchString(namespace) }) {
 			list = append(list, grant)
 		}
 	}
@@ -123,7 +124,7 @@ func (o OptIn) grant(granted granted, refs []Reference) []error {
 		}
 		r.granted = granted
 		if r.namesNothing() && !slices.ContainsFunc(refs, r.means) {
-			problems.fail(r.annotation, r.item, "this namespace may not name it",
+			problems.fail(r.annotation, r.item, "this namespace may not name it: "+
 				"allowed are paths that the pods are seen to read, and those that --store-access grants")
 		}
 	}
@@ -152,7 +153,8 @@ func (r *rule) namesNothing() bool {
 // means reports whether the rule may refer to what the pods read, in any store.
 func (r *rule) means(ref Reference) bool {
 	path, exact := r.name.(exactly)
-	return ref.Kind == r.kind && (r.name.match(ref.Name) || r.name.match(withoutData(ref.Name)) || exact && withoutData(string(path)) == ref.Name)
+	return ref.Kind == r.kind && (r.name.MatchString(ref.Name) || r.name.MatchString(withoutData(ref.Name)) ||
+		exact && withoutData(string(path)) == ref.Name)
 }
 
 // withoutData converts a path from the form of the API of a KV v2 engine, with "data", to the form that the store's command line takes.

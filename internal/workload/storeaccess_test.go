@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -54,11 +55,7 @@ func TestANamespaceRollsOnNoOtherSecretsInStoresThanItMayName(t *testing.T) {
 			deployment.Spec.Template.Annotations = tt.template
 			w, _ := Read(deployments, deployment, Reading{Stores: access})
 			mount, path, _ := strings.Cut(tt.path, "/")
-			store := "bao"
-			if tt.store != "" {
-				store = tt.store
-			}
-			source := events.StorePath{Store: store, Namespace: events.RootNamespace, Mount: mount, Path: path}.Source()
+			source := events.StorePath{Store: cmp.Or(tt.store, "bao"), Namespace: events.RootNamespace, Mount: mount, Path: path}.Source()
 			if got := w.OptIn.Wants(source, w.Reference(source), false).Wanted(); got != tt.want {
 				t.Errorf("it rolls on the secret: %t, want %t", got, tt.want)
 			}

@@ -13,28 +13,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// target is a kind of custom resource that is rolled by configuration. See docs/adr/0030-custom-resources-are-targets-by-configuration.md.
+// target is a kind of custom resource that is rolled by configuration. Code for each operator would need its Go types, and a release for each that is
+// missing. It is a file of who operates the cluster, and no custom resource: who may write that would extend what the actuator does.
+//
+// A trigger is one place, so that a patch can test it and a policy can allow it alone. CEL and all of JSONPath compute, so paths are a part of
+// JSONPath. What the trigger holds takes the place of the pod template: whether another change of the spec replaces pods is not known, which rolls
+// once too often rather than once too little. A field cannot say what it is for, so the revision is then on the object. Operators copy annotations
+// downwards, so of an owner and its workload the keyturn.dev/roll-on: none of the owner wins.
 type target struct {
 	TargetConfig
 	trigger targetTrigger
 }
 
-// targetParts has the parts that only objects of targets have.
-type targetParts struct {
-	// trigger is the value of the trigger, if that is a field. missing are the JSON pointers of objects that are missing on the path to it, the
-	// outermost first. traced says that it has the trace context of an earlier roll.
-	trigger any
-	missing []string
-	traced  bool
-	// triggered says that the trigger is a fixed text, and that the text is still there.
-	triggered bool
-	// owned is targetStatus.Owned. said is the progress according to the object's own status, regardless of what it owns.
-	owned bool
-	said  Progress
-}
-
 // targetManifest is the page that says how to grant the permissions on a target.
-const targetManifest = "docs/targets.md"
+const targetManifest = "docs/how-to/custom-resources.md"
 
 // kind returns the kind in the table.
 func (t target) kind() Kind {
@@ -119,7 +111,7 @@ func (t target) excludes(name string) []rule {
 
 // add adds what an object names.
 func (r targetRead) add(object map[string]any, found uses) {
-	kind := rollOnKind(r.Kind)
+	kind := objectKind(r.Kind)
 	for _, value := range r.Path.Values(object) {
 		name, _ := r.Name.Text(value)
 		use := Reference{Kind: kind, Name: name}

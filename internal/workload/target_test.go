@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -44,14 +43,8 @@ func widgetOf(name string, spec, status map[string]any) *unstructured.Unstructur
 	return &unstructured.Unstructured{Object: object}
 }
 
-func readTarget(t testing.TB, k Kind, object *unstructured.Unstructured) *Workload {
-	t.Helper()
-	return readAs(t, k, object, Reading{})
-}
-
 // roll is a write for a change of secret/db at a resourceVersion.
 func roll(version string) Write {
-	db := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}
 	return Write{
 		Rolls: true, Rolled: map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: version, UID: "u"}}, Cause: "secret/db",
 		Traceparent: "trace", Changes: []Change{{Source: db, At: time.Date(2026, 11, 23, 9, 5, 0, 1, time.UTC)}},
@@ -61,21 +54,9 @@ func roll(version string) Write {
 // patched applies a patch as the API server does.
 func patched(t testing.TB, object *unstructured.Unstructured, p Patch) *unstructured.Unstructured {
 	t.Helper()
-	before, err := object.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	operations, err := jsonpatch.DecodePatch(p.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := operations.Apply(before)
-	if err != nil {
-		t.Fatalf("%s: %v", p.Body, err)
-	}
 	after := &unstructured.Unstructured{}
-	if err := after.UnmarshalJSON(made); err != nil {
-		t.Fatal(err)
+	if err := p.apply(object, after); err != nil {
+		t.Fatalf("%s: %v", p.Body, err)
 	}
 	entry := entryOf(FieldManager, `{"f:metadata":{"f:annotations":{"f:keyturn.dev/rolled":{}}}}`)
 	entry.Time = nil
@@ -99,7 +80,7 @@ func TestATargetReadsWhatItsPathsName(t *testing.T) {
 			"containers":       []any{map[string]any{"name": "main", "envFrom": []any{map[string]any{"secretRef": map[string]any{"name": "env"}}}}},
 		}},
 	}, nil)
-	w := readTarget(t, k, object)
+	w := readAs(t, k, object, Reading{})
 	want := []Reference{
 		{Kind: "configmap", Name: "all"},
 		{Kind: "configmap", Name: "app", Keys: []string{"a", "b"}, Required: []string{"a", "b"}},
@@ -125,7 +106,7 @@ func TestATargetReadsWhatItsPathsName(t *testing.T) {
 
 func TestATemplateThatIsNoneIsAProblemOfTheTarget(t *testing.T) {
 	k := targetKind(t, "  template: spec.template\n"+annotates)
-	w := readTarget(t, k, widgetOf("web", map[string]any{"template": map[string]any{"spec": "s3cret"}}, nil))
+	w := readAs(t, k, widgetOf("web", map[string]any{"template": map[string]any{"spec": "s3cret"}}, nil), Reading{})
 	if len(w.Problems) != 1 || strings.Contains(w.Problems[0].Error(), "s3cret") {
 		t.Errorf("got the problems %v, want one that quotes nothing", w.Problems)
 	}
@@ -163,7 +144,7 @@ func TestTheStatusOfATargetSaysHowFarItIs(t *testing.T) {
 			spec := map[string]any{"replicas": int64(3)}
 			maps.Copy(spec, tt.spec)
 			tt.want.Pods = 3
-			w := readTarget(t, k, widgetOf("web", spec, tt.status))
+			w := readAs(t, k, widgetOf("web", spec, tt.status), Reading{})
 			if diff := cmp.Diff(tt.want, w.Progress); diff != "" {
 				t.Error(diff)
 			}
@@ -172,7 +153,7 @@ func TestTheStatusOfATargetSaysHowFarItIs(t *testing.T) {
 			}
 		})
 	}
-	silent := readTarget(t, targetKind(t, readsSecrets+annotates), widgetOf("web", nil, nil))
+	silent := readAs(t, targetKind(t, readsSecrets+annotates), widgetOf("web", nil, nil), Reading{})
 	if silent.Progress.State != Complete || silent.Progress.Message == "" || silent.ServingSince != "" {
 		t.Errorf("one whose status says nothing: got %+v, want complete, and that nothing says more", silent.Progress)
 	}
@@ -207,10 +188,10 @@ func TestACustomResourceIsRolledWhateverItsPodTemplateHasOfAnnotations(t *testin
 					ofPods.set(template)
 					meta, _ := object.Object["metadata"].(map[string]any)
 					ofObject.set(meta)
-					before := readTarget(t, k, object)
+					before := readAs(t, k, object, Reading{})
 					p := patchFor(t, k, before, roll("100"))
 					after := patched(t, object, p)
-					w := readTarget(t, k, after)
+					w := readAs(t, k, after, Reading{})
 					if err := k.Accepted(w, p); err != nil || w.Rolled["secret/db"].Version != "100" {
 						t.Errorf("it is rolled for %v at the revision %q: %v", w.Rolled, w.Revision, err)
 					}

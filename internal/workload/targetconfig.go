@@ -87,11 +87,14 @@ const nameOfObject = "{name}"
 
 // compile returns the target, and a line for each problem of its configuration, beginning with the field.
 func (c TargetConfig) compile() (target, []string) {
-	if c.Name == "" {
+	p, isNamed := targetProblems{}, c.Name != ""
+	if !isNamed {
 		c.Name = strings.ToLower(c.Kind)
 	}
-	p := targetProblems{}
-	p.identity(c)
+	if p.group(c); len(p.list) > 0 {
+		return target{TargetConfig: c}, p.list // Whatever else is wrong, mending it would not help.
+	}
+	p.identity(c, isNamed)
 	p.path("template", c.Template)
 	p.path("replicas", c.Replicas)
 	for i, read := range c.Reads {
@@ -121,24 +124,38 @@ func (p *targetProblems) add(form string, values ...any) {
 	p.list = append(p.list, fmt.Sprintf(form, values...))
 }
 
-// identity checks how the kind is named.
-func (p *targetProblems) identity(c TargetConfig) {
+// group checks whether there can be targets of an API group.
+func (p *targetProblems) group(c TargetConfig) {
 	group, _, _ := strings.Cut(c.APIVersion, "/")
-	err := events.ValidateWorkloadKind(c.Name, c.APIVersion, c.Resource)
-	switch {
-	case c.Kind == "" || strings.ToUpper(c.Kind[:1]) != c.Kind[:1]:
-		p.add("kind: %q, want the kind of a custom resource, such as Widget", c.Kind)
-	case err != nil && strings.HasPrefix(err.Error(), "kind: "):
-		p.add("name: %s", strings.TrimPrefix(err.Error(), "kind: "))
-	case err != nil:
-		p.add("%s", err)
-	case strings.HasSuffix(group, ".k8s.io") || slices.Contains(knownGroups, group):
+	if known := knownGroups[group]; known != "" {
+		p.add("apiVersion: %q is not of a custom resource that can be a target: %s", c.APIVersion, known)
+	} else if strings.HasSuffix(group, ".k8s.io") {
 		p.add("apiVersion: %q is not of a custom resource that can be a target", c.APIVersion)
 	}
 }
 
-// knownGroups are API groups whose custom resources are known without configuration.
-var knownGroups = []string{"argoproj.io", "external-secrets.io"}
+// knownGroups says what is done about the custom resources of an API group without configuration.
+var knownGroups = map[string]string{
+	"argoproj.io":         "a Rollout is rolled without one",
+	"external-secrets.io": "an ExternalSecret is synced by --force-sync, also when a Secret or ConfigMap that its templateFrom names changes",
+}
+
+// identity checks how the kind is named.
+func (p *targetProblems) identity(c TargetConfig, isNamed bool) {
+	err := events.ValidateWorkloadKind(c.Name, c.APIVersion, c.Resource)
+	field, problem, _ := strings.Cut(fmt.Sprint(err), ": ")
+	switch {
+	case c.Kind == "" || strings.ToUpper(c.Kind[:1]) != c.Kind[:1]:
+		p.add("kind: %q, want the kind of a custom resource, such as Widget", c.Kind)
+	case err == nil:
+	case field != "kind":
+		p.add("%s", err)
+	case isNamed:
+		p.add("name: %s", problem)
+	default:
+		p.add("name: is empty, and the kind in lower case cannot be used: %s", problem)
+	}
+}
 
 // path checks a path, which may be empty.
 func (p *targetProblems) path(field string, path kube.FieldPath) {
@@ -159,7 +176,7 @@ func (p *targetProblems) read(field string, c targetRead) {
 	p.required(field+"path", c.Path)
 	p.path(field+"name", c.Name)
 	p.path(field+"key", c.Key)
-	if kind := rollOnKind(c.Kind); kind == "" || kind == events.KindOpenBao {
+	if objectKind(c.Kind) == "" {
 		p.add("%skind: %q, want secret, configmap or secretproviderclass", field, c.Kind)
 	}
 	if c.Key.String() != "" && c.Name.String() == "" {

@@ -3,7 +3,6 @@ package workload
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,8 +16,8 @@ import (
 // targetsFlag names the flag with the files of targets, in errors and explanations.
 const targetsFlag = "--targets-config"
 
-// ReadTargets reads the kinds of custom resources that are rolled by configuration: from a YAML file, or from all in a folder whose names end in
-// .yaml or .yml, in their order. If name is empty, there are none. The error has a line for each problem.
+// ReadTargets reads the kinds of custom resources to roll from a YAML file or, if name is a folder, from its files that end in .yaml or .yml, in the
+// order of their names. If name is empty, it returns none. The error has a line for each problem.
 func ReadTargets(name string) (Kinds, error) {
 	if name == "" {
 		return nil, nil
@@ -110,6 +109,3 @@ var ownable = []string{deployments.Name, statefulSets.Name, daemonSets.Name}
 func (t Kinds) Unwatched() []string {
 	return slices.DeleteFunc(slices.Clone(ownable), func(name string) bool { return slices.Contains(t.Names(), name) })
 }
-
-// Have reports whether a kind with the given name is one of them.
-func (o Owners) Have(name string) bool { return slices.Contains(slices.Collect(maps.Values(o)), name) }

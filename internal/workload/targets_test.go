@@ -25,6 +25,30 @@ func TestTheFileOfTargetsIsChecked(t *testing.T) {
 		{"it is right", widgets(readsSecrets + annotates), ""},
 		{"the name is taken", widgets(readsSecrets + annotates + "  name: deployment\n"), at + `name: "deployment" is another kind of workload, want a name of its own`},
 		{
+			"an ExternalSecret, of which nothing else is told", `targets:
+- apiVersion: external-secrets.io/v1
+  kind: ExternalSecret
+  resource: externalsecrets
+  reads:
+  - {kind: configmap, path: "spec.target.template.templateFrom[*].configMap.name"}
+  - {kind: secret, path: "spec.target.template.templateFrom[*].secret.name"}
+  trigger: {field: "metadata.annotations['force-sync']", value: now}
+`, at + `apiVersion: "external-secrets.io/v1" is not of a custom resource that can be a target: ` +
+				"an ExternalSecret is synced by --force-sync, also when a Secret or ConfigMap that its templateFrom names changes",
+		},
+		{
+			"a Rollout", "targets: [{apiVersion: argoproj.io/v1alpha1, kind: Rollout, resource: rollouts}]",
+			at + `apiVersion: "argoproj.io/v1alpha1" is not of a custom resource that can be a target: a Rollout is rolled without one`,
+		},
+		{
+			"a kind of Kubernetes", "targets: [{apiVersion: apps/v1, kind: Deployment, resource: deployments, trigger: {annotations: spec.template}}]",
+			at + `apiVersion: "apps/v1", want the group and the version of a custom resource, such as example.org/v1`,
+		},
+		{
+			"the kind is no name", "targets: [{apiVersion: example.org/v1, kind: Job, resource: jobs, trigger: {annotations: spec.template}}]",
+			at + `name: is empty, and the kind in lower case cannot be used: "job" is another kind of workload, want a name of its own`,
+		},
+		{
 			"two have a name", widgets(readsSecrets+annotates) + strings.TrimPrefix(widgets(readsSecrets+annotates), "targets:\n"),
 			`--targets-config: file: targets[1].name: "widget" is the name of widgets.example.org, too, want another one for one of them`,
 		},
@@ -87,23 +111,6 @@ func TestTargetsAreReadFromAFolderAsAConfigMapIsMounted(t *testing.T) {
 	_, err = ReadTargets(dir)
 	testkit.WantError(t, err,
 		`--targets-config: c.yaml: targets[0].name: "gadget" is the name of gadgets.example.org, too, want another one for one of them`)
-}
-
-func TestEveryExampleIsValid(t *testing.T) {
-	page, err := os.ReadFile("../../docs/targets.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := strings.Split(string(page), "```yaml\ntargets:\n")
-	for _, block := range blocks[1:] {
-		example, _, _ := strings.Cut(block, "```")
-		if _, err := parseTargets([]byte("targets:\n"+example), "file", nil); err != nil {
-			t.Errorf("%s\n%v", example, err)
-		}
-	}
-	if len(blocks) < 3 {
-		t.Errorf("got %d examples, want some", len(blocks)-1)
-	}
 }
 
 func TestEveryRecipeIsValid(t *testing.T) {

@@ -7,8 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 // annotationTriggeredAt, on an object of a target whose trigger is a time, is the time that the last roll wrote.
@@ -56,7 +54,6 @@ func (t targetTrigger) read(object map[string]any, template *corev1.PodTemplateS
 			annotations[name], _ = value.(string)
 		}
 		template.Annotations = annotations
-		_, of.traced = annotations[events.AnnotationTraceparent]
 		return
 	}
 	of.trigger, of.triggered = runtime.DeepCopyJSONValue(at), t.value == "" && at == any(t.text)
@@ -73,7 +70,7 @@ func (t targetTrigger) strategy() strategy {
 	if t.ofMap {
 		return strategy{
 			change: func(w *Workload, _ string, m mark) []operation {
-				return append(t.begin(w), annotate(t.pointer(len(t.names)), w.target.traced, m)...)
+				return append(t.begin(w), annotate(t.pointer(len(t.names)), w.stored.traced, m)...)
 			},
 			revision: annotating.revision,
 			where:    strings.Join(t.names, "."),

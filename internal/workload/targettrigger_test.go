@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
@@ -48,21 +48,20 @@ func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			k := targetKind(t, readsSecrets+"  trigger: "+tt.trigger+"\n")
 			for _, annotated := range []bool{true, false} {
-				object := widgetOf("web", tt.spec, nil)
-				write := roll("1")
+				object, write, want := widgetOf("web", tt.spec, nil), roll("1"), map[string]string{}
+				maps.Copy(want, tt.annotations)
 				if annotated {
-					tt.annotations = with(tt.annotations, AnnotationRollOn, "auto")
+					want[AnnotationRollOn] = "auto"
 				} else {
 					object.SetAnnotations(nil)
-					delete(tt.annotations, AnnotationRollOn)
 				}
-				before := readTarget(t, k, object)
+				before := readAs(t, k, object, Reading{})
 				p := patchFor(t, k, before, write)
 				if again, _ := k.Patch(before, write); string(again.Body) != string(p.Body) {
 					t.Error("the patch of one state differs from time to time")
 				}
 				after := patched(t, object, p)
-				w := readTarget(t, k, after)
+				w := readAs(t, k, after, Reading{})
 				if w.Revision != p.Revision || p.Revision == "" || w.Reverts("secret/db", RolledFor{}) != 0 {
 					t.Errorf("revision: got %q, want %q with its record", w.Revision, p.Revision)
 				}
@@ -77,22 +76,12 @@ func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
 				for _, name := range []string{annotationRolled, annotationRevision, events.AnnotationCause, events.AnnotationTraceparent} {
 					delete(annotations, name)
 				}
-				if diff := cmp.Diff(with(tt.annotations, "", ""), annotations); diff != "" {
+				if diff := cmp.Diff(want, annotations); diff != "" {
 					t.Error(diff)
 				}
 			}
 		})
 	}
-}
-
-// with returns a copy of annotations with one more. An empty name adds none.
-func with(annotations map[string]string, name, value string) map[string]string {
-	more := map[string]string{}
-	maps.Copy(more, annotations)
-	if name != "" {
-		more[name] = value
-	}
-	return more
 }
 
 func text(t testing.TB, value any) string {
@@ -131,14 +120,11 @@ func TestATriggerThatIsTakenBackIsKnown(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			k := targetKind(t, readsSecrets+"  trigger: "+tt.trigger+"\n")
 			object := widgetOf("web", map[string]any{}, nil)
-			p, err := k.Patch(readTarget(t, k, object), roll("1"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := patchFor(t, k, readAs(t, k, object, Reading{}), roll("1"))
 			after := patched(t, object, p)
-			rolled := readTarget(t, k, after)
+			rolled := readAs(t, k, after, Reading{})
 			tt.change(after)
-			w := readTarget(t, k, after)
+			w := readAs(t, k, after, Reading{})
 			if got := w.Revision == p.Revision; got != tt.rolled {
 				t.Errorf("it has the revision of the roll: got %t, want %t", got, tt.rolled)
 			}
@@ -146,10 +132,8 @@ func TestATriggerThatIsTakenBackIsKnown(t *testing.T) {
 				t.Error("the trigger counts as a template of someone else: got another one")
 			}
 			// It can be rolled again in any state.
-			if p, err = k.Patch(w, roll("2")); err != nil {
-				t.Fatal(err)
-			}
-			if again := readTarget(t, k, patched(t, after, p)); again.Revision != p.Revision {
+			p = patchFor(t, k, w, roll("2"))
+			if again := readAs(t, k, patched(t, after, p), Reading{}); again.Revision != p.Revision {
 				t.Errorf("rolled again: got the revision %q, want %q", again.Revision, p.Revision)
 			}
 		})
@@ -159,21 +143,13 @@ func TestATriggerThatIsTakenBackIsKnown(t *testing.T) {
 func TestAFixedTextThatIsStillThereIsNotWrittenAgain(t *testing.T) {
 	k := targetKind(t, readsSecrets+"  trigger: {field: \"metadata.annotations['example.org/roll']\", text: 'true'}\n")
 	object := widgetOf("web", map[string]any{}, nil)
-	first := patchFor(t, k, readTarget(t, k, object), roll("1"))
+	first := patchFor(t, k, readAs(t, k, object, Reading{}), roll("1"))
 	rolled := patched(t, object, first)
-	if readTarget(t, k, object).IsTriggered() || !readTarget(t, k, rolled).IsTriggered() {
+	if readAs(t, k, object, Reading{}).IsTriggered() || !readAs(t, k, rolled, Reading{}).IsTriggered() {
 		t.Error("it is not said that the text is there, or that it is before")
 	}
-	again := patchFor(t, k, readTarget(t, k, rolled), roll("2"))
-	operations, err := jsonpatch.DecodePatch(again.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := rolled.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := operations.Apply(body); err == nil {
+	again := patchFor(t, k, readAs(t, k, rolled, Reading{}), roll("2"))
+	if err := again.apply(rolled, &unstructured.Unstructured{}); !kube.HasChanged(err) {
 		t.Error("it was rolled again before the controller has acted: got no error")
 	}
 }
@@ -186,13 +162,13 @@ func TestATriggerThatTheAPIServerDropsIsNotTakenForARoll(t *testing.T) {
 	} {
 		k := targetKind(t, "  trigger: "+trigger+"\n")
 		object := widgetOf("web", map[string]any{}, nil)
-		p := patchFor(t, k, readTarget(t, k, object), roll("1"))
+		p := patchFor(t, k, readAs(t, k, object, Reading{}), roll("1"))
 		after := patched(t, object, p)
-		if err := k.Accepted(readTarget(t, k, after), p); err != nil {
+		if err := k.Accepted(readAs(t, k, after, Reading{}), p); err != nil {
 			t.Errorf("%s: an answer that has it: %v", trigger, err)
 		}
 		unstructured.RemoveNestedField(after.Object, "spec", "restart")
-		err := k.Accepted(readTarget(t, k, after), p)
+		err := k.Accepted(readAs(t, k, after, Reading{}), p)
 		if !errors.Is(err, ErrStripped) || !strings.Contains(err.Error(), "has no field "+dropped+",") {
 			t.Errorf("%s: an answer without it: got %v, want an error that names %s", trigger, err, dropped)
 		}

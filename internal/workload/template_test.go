@@ -26,6 +26,8 @@ func TestATemplateIsAsOldAsItsFirstAppearance(t *testing.T) {
 		{"it was seen in a list", []state{{"10", "a", false}}, ""},
 		{"it was seen being written", []state{{"10", "a", false}, {"11", "b", true}}, "11"},
 		{"it was changed back", []state{{"9", "a", true}, {"11", "b", true}, {"12", "a", true}}, "9"},
+		{"it was changed in a list", []state{{"9", "a", true}, {"11", "b", false}}, ""},
+		{"something else was written", []state{{"9", "a", true}, {"11", "a", true}}, "9"},
 		{"it was changed back in a list", []state{{"9", "a", true}, {"11", "b", true}, {"12", "a", false}}, "9"},
 	}
 	for _, test := range tests {

@@ -3,11 +3,8 @@ package workload
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/keyturn/keyturn/internal/events"
 )
 
 const (
@@ -27,7 +24,7 @@ const (
 	// AnnotationMaxRollsPerHour is the annotation, on a workload, that says how often it may be rolled within an hour; 0 means no limit. It ends the
 	// endless rolls of a workload that changes what it reads, or whose rolls another client undoes.
 	AnnotationMaxRollsPerHour = "keyturn.dev/max-rolls-per-hour"
-	// annotationRolls counts the rolls since the first one of the last hour: "<count> since <time>".
+	// annotationRolls counts the rolls since the first one of the last hour, "<count> since <time>", and those in a row: see streaks.
 	annotationRolls = "keyturn.dev/rolls"
 	// countingPeriod is how long rolls are counted, from the first one on.
 	countingPeriod = time.Hour
@@ -72,28 +69,6 @@ func (t timing) or(other timing) timing {
 	t.windows, t.maxRolls = t.windows.or(other.windows), t.maxRolls.or(other.maxRolls)
 	t.interval, t.bake = t.interval.or(other.interval), t.bake.or(other.bake)
 	return t
-}
-
-// readTiming reads the annotations about when the workload may be rolled, and what its rolls have noted for that.
-func (w *Workload) readTiming(on map[string]string, reading Reading) {
-	w.Hold, w.rolledNow = events.HoldText(on[events.AnnotationHold]), on[annotationRolledNow]
-	w.rolledAt, _ = time.Parse(time.RFC3339, on[annotationRolledAt])
-	w.rolls = parseRolls(on[annotationRolls])
-	w.windows.value.Windows, w.maxRolls.value = reading.Window, reading.MaxRollsPerHour
-	w.interval.value, w.bake.value = reading.MinInterval, reading.Bake
-
-	w.readRollNow(on[AnnotationRollNow])
-	w.readWindow(on[AnnotationWindow])
-	w.readDuration(AnnotationMinInterval, on, MaxInterval, &w.interval)
-	if text := on[AnnotationMaxRollsPerHour]; text != "" {
-		most, err := strconv.Atoi(text)
-		if err != nil || most < 0 {
-			w.problem(AnnotationMaxRollsPerHour, "", fmt.Sprintf("%.50q is not a whole number of 0 (without limit) or more", text))
-		} else {
-			w.maxRolls = setting[int]{most, true}
-		}
-	}
-	w.readDuration(AnnotationBake, on, MaxBake, &w.bake)
 }
 
 // readDuration reads an annotation with a duration of 0 to longest.
@@ -155,44 +130,39 @@ func (w *Workload) timesAfter(write Write) []operation {
 		operations = w.stored.write(annotationRolledAt, roundedUp(write.RolledAt).UTC().Format(time.RFC3339))
 	}
 	if w.maxRolls.value > 0 {
-		operations = append(operations, w.stored.write(annotationRolls, w.rolls.and(write.RolledAt).String())...)
+		next := w.rolls.and(write.RolledAt)
+		next.often = w.streaksAfter(write)
+		operations = append(operations, w.stored.write(annotationRolls, next.text())...)
 	}
 	return operations
-}
-
-// later returns the later of two times.
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// roundedUp returns a time to the second, so that nobody who reads it ends a period too early.
-func roundedUp(at time.Time) time.Time {
-	return at.Add(time.Second - time.Nanosecond).Truncate(time.Second)
 }
 
 // rolls counts the rolls of a workload since the first of them. The zero value means none.
 type rolls struct {
 	count int
 	since time.Time
+	// often has the rolls in a row.
+	often streaks
 }
 
-// String returns the text form.
-func (r rolls) String() string {
-	return strconv.Itoa(r.count) + " since " + r.since.UTC().Format(time.RFC3339)
-}
+// String returns the count and its start as the annotation has them.
+func (r rolls) String() string { return counted(r.count, " since ", r.since) }
 
-// parseRolls reads the text form. Invalid text, as after a manual edit, counts as no rolls.
+// text returns the value of the annotation.
+func (r rolls) text() string { return strings.TrimSpace(r.String() + " " + r.often.String()) }
+
+// parseRolls reads the annotation. Invalid text, as after a manual edit, counts as no rolls.
 func parseRolls(text string) rolls {
-	count, since, _ := strings.Cut(text, " since ")
-	n, err := strconv.Atoi(count)
-	at, atErr := time.Parse(time.RFC3339, since)
-	if err != nil || atErr != nil || n < 1 {
+	number, often, hasStreaks := strings.Cut(text, " {")
+	count, since, ok := parseCounted(number, " since ")
+	if !ok {
 		return rolls{}
 	}
-	return rolls{n, at}
+	read := rolls{count: count, since: since}
+	if hasStreaks {
+		read.often = parseStreaks("{" + often)
+	}
+	return read
 }
 
 // isOver reports whether the counting period has ended. One that began in the future has ended, too, because its end is unknown.
@@ -200,12 +170,12 @@ func (r rolls) isOver(now time.Time) bool {
 	return r.count == 0 || r.since.After(now.Add(clockTolerance)) || !now.Before(r.since.Add(countingPeriod))
 }
 
-// and returns the count with one more roll at the given time.
+// and returns the count with one more roll at the given time, without rolls in a row.
 func (r rolls) and(at time.Time) rolls {
 	if r.isOver(at) {
-		return rolls{1, roundedUp(at)}
+		return rolls{count: 1, since: roundedUp(at)}
 	}
-	return rolls{r.count + 1, r.since}
+	return rolls{count: r.count + 1, since: r.since}
 }
 
 // isLater reports whether r is more recent than another count.

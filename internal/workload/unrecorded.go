@@ -6,12 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
@@ -23,7 +24,7 @@ import (
 // send sends a patch, which has no effect if dryRun is metav1.DryRunAll. If unrecorded is set and permission is missing, it returns the object that
 // the patch would have made, and ErrUnrecorded.
 func (o typedObjects[Object, List, T]) send(ctx context.Context, name string, p Patch, dryRun ...string) (Object, error) {
-	obj, refused := o.client.Patch(ctx, name, p.Type, p.Body, metav1.PatchOptions{FieldManager: FieldManager, DryRun: dryRun})
+	obj, refused := o.client.Patch(ctx, name, types.JSONPatchType, p.Body, metav1.PatchOptions{FieldManager: FieldManager, DryRun: dryRun})
 	if !o.unrecorded || !kube.IsMissingRight(refused, "patch") {
 		return obj, refused
 	}
@@ -63,6 +64,9 @@ type unwritten struct {
 	own, instead string
 }
 
+// IsUnwritten reports whether the record of the workload is, or may be, in memory only, because it could not be written.
+func (w *Workload) IsUnwritten() bool { return w.unwritten != nil }
+
 // with returns the record with what an earlier one has of AnnotationRollNow, of the last roll and of the count, if that is later.
 func (r record) with(earlier record) record {
 	r.rolledNow = cmp.Or(r.rolledNow, earlier.rolledNow)
@@ -73,9 +77,12 @@ func (r record) with(earlier record) record {
 	return r
 }
 
-// Keeping returns the workload with what a patch would have written on it. Later states keep that, together with what earlier such patches would
-// have written: that is not on the object that this patch was made for.
+// Keeping returns the workload with what a patch would have written on it, or nil if that was another one of the same name. Later states keep that,
+// together with what earlier such patches would have written: that is not on the object that this patch was made for.
 func (w *Workload) Keeping(patched *Workload) *Workload {
+	if w.ID.UID != patched.ID.UID {
+		return nil
+	}
 	r := patched.record
 	if w.unwritten != nil && r.Revision == w.unwritten.own {
 		r.Revision, r.Last = w.Revision, w.Last // The patch rolls nothing.
@@ -110,7 +117,11 @@ func (w *Workload) KeepingStarts(s Starts) *Workload {
 // be rolled for may be later.
 func (w *Workload) keepLater(r record) *Workload {
 	rolled, later := make(map[string]RolledFor, len(w.Rolled)+len(r.Rolled)), false
-	maps.Copy(rolled, w.Rolled)
+	for source, last := range w.Rolled {
+		if w.IsUnwritten() || !isForgedMark(source, last, w.Version) {
+			rolled[source] = last
+		}
+	}
 	for source, change := range r.Rolled {
 		if last, recorded := rolled[source]; !recorded || events.Newer(change.Version, last.Version) && !last.IsOwed() {
 			rolled[source], later = change, true
@@ -149,19 +160,17 @@ type Starts struct {
 
 // ReadStarts returns what the Jobs in a namespace were started for, by the UID of their CronJob. An empty namespace means all namespaces.
 func ReadStarts(ctx context.Context, c Clients, namespace string) (map[string]Starts, error) {
-	found, options := make(map[string]Starts), metav1.ListOptions{Limit: 500}
-	for {
-		list, err := c.Typed.BatchV1().Jobs(namespace).List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("listing jobs: %w", err)
+	found := make(map[string]Starts)
+	err := pager.New(jobs.Objects(c, namespace).List).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		if job, ok := object.(*batchv1.Job); ok {
+			addStart(found, job)
 		}
-		for i := range list.Items {
-			addStart(found, &list.Items[i])
-		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			return found, nil
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing jobs: %w", err)
 	}
+	return found, nil
 }
 
 // addStart adds what a Job was started for.
@@ -176,6 +185,9 @@ func addStart(found map[string]Starts, job *batchv1.Job) {
 		starts.Rolled = make(map[string]RolledFor, len(rolled))
 	}
 	for source, change := range rolled {
+		if isForgedMark(source, change, job.ResourceVersion) {
+			continue
+		}
 		if last, known := starts.Rolled[source]; !known || events.Newer(change.Version, last.Version) {
 			starts.Rolled[source] = change
 		}

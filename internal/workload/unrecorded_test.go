@@ -31,7 +31,7 @@ func withoutRight(client *fake.Clientset, verb, resource string) {
 func dbChange(version string, others ...string) Write {
 	w := Write{
 		Rolls: true, Cause: "secret/db", Rolled: map[string]RolledFor{"secret/db": {Fingerprint: fp("a"), Version: version, UID: "u"}},
-		Changes: []Change{{Source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db"}}},
+		Changes: []Change{{Source: db}},
 	}
 	for _, other := range others {
 		w.Rolled[other] = RolledFor{Fingerprint: fp("b"), Version: "1", UID: "u"}
@@ -43,21 +43,13 @@ func dbChange(version string, others ...string) Write {
 func waitingCronJob() *batchv1.CronJob {
 	cronJob := reportCronJob()
 	cronJob.Annotations = rollOn("auto")
-	cronJob.Spec.JobTemplate.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
-		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}}},
-		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "other"}}},
-	}
+	other := events.Source{Kind: events.KindSecret, Name: "other"}
+	cronJob.Spec.JobTemplate.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{readsAll(db), readsAll(other)}
 	return cronJob
 }
 
 // sendTo sends the patch of a write to the workload that is read from an object.
-func sendTo(t *testing.T, k Kind, obj runtime.Object, clients Clients, write Write) (*Workload, error) {
-	t.Helper()
-	return sendWithin(t.Context(), t, k, obj, clients, write)
-}
-
-// sendWithin is sendTo with a context.
-func sendWithin(ctx context.Context, t *testing.T, k Kind, obj runtime.Object, clients Clients, write Write) (*Workload, error) {
+func sendTo(ctx context.Context, t *testing.T, k Kind, obj runtime.Object, clients Clients, write Write) (*Workload, error) {
 	t.Helper()
 	w := readAs(t, k, obj, Reading{})
 	patch := patchFor(t, k, w, write)
@@ -86,7 +78,7 @@ func TestAJobIsStartedOnceWithoutARecordWhereThatIsForbidden(t *testing.T) {
 	withoutRight(client, "patch", "cronjobs")
 	clients := Clients{Typed: client, Unrecorded: true}
 	for range 2 {
-		after, err := sendTo(t, StartedCronJob(), waitingCronJob(), clients, dbChange("5"))
+		after, err := sendTo(t.Context(), t, StartedCronJob(), waitingCronJob(), clients, dbChange("5"))
 		if !errors.Is(err, ErrUnrecorded) || !kube.IsMissingRight(err, "patch") {
 			t.Fatalf("got %v, want what is missing", err)
 		}
@@ -100,16 +92,16 @@ func TestAJobIsStartedOnceWithoutARecordWhereThatIsForbidden(t *testing.T) {
 	if err := client.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("cronjobs"), other, "shop"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sendTo(t, StartedCronJob(), other, clients, dbChange("5")); !errors.Is(err, ErrUnrecorded) {
+	if _, err := sendTo(t.Context(), t, StartedCronJob(), other, clients, dbChange("5")); !errors.Is(err, ErrUnrecorded) {
 		t.Fatal(err)
 	}
 	if jobs := jobsOf(t, client); len(jobs) != 1 {
 		t.Errorf("got %d Jobs, want one for one change", len(jobs))
 	}
-	if _, err := sendTo(t, StartedCronJob(), other, clients, dbChange("6")); !errors.Is(err, ErrUnrecorded) || len(jobsOf(t, client)) != 2 {
+	if _, err := sendTo(t.Context(), t, StartedCronJob(), other, clients, dbChange("6")); !errors.Is(err, ErrUnrecorded) || len(jobsOf(t, client)) != 2 {
 		t.Errorf("got %d Jobs and %v, want another one for another change", len(jobsOf(t, client)), err)
 	}
-	if _, err := sendTo(t, StartedCronJob(), waitingCronJob(), clients, dbChange("7")); !kube.HasChanged(err) || len(jobsOf(t, client)) != 2 {
+	if _, err := sendTo(t.Context(), t, StartedCronJob(), waitingCronJob(), clients, dbChange("7")); !kube.HasChanged(err) || len(jobsOf(t, client)) != 2 {
 		t.Errorf("got %v, want no Job for a record that is no longer there", err)
 	}
 }
@@ -118,7 +110,7 @@ func TestNoJobIsStartedWithoutTheRightToCreateOne(t *testing.T) {
 	client := fake.NewClientset(waitingCronJob())
 	withoutRight(client, "patch", "cronjobs")
 	withoutRight(client, "create", "jobs")
-	if _, err := sendTo(t, StartedCronJob(), waitingCronJob(), Clients{Typed: client, Unrecorded: true}, dbChange("5")); !errors.Is(err, ErrUnstarted) {
+	if _, err := sendTo(t.Context(), t, StartedCronJob(), waitingCronJob(), Clients{Typed: client, Unrecorded: true}, dbChange("5")); !errors.Is(err, ErrUnstarted) {
 		t.Errorf("got %v, want that no job is started", err)
 	}
 }
@@ -130,7 +122,7 @@ func TestAMissingRightIsWaitedForUnlessItIsThatOfReloader(t *testing.T) {
 		kind Kind
 		obj  runtime.Object
 	}{{StartedCronJob(), waitingCronJob()}, {Job(), importJob(nil)}} {
-		if _, err := sendTo(t, test.kind, test.obj, Clients{Typed: client}, dbChange("5")); !apierrors.IsForbidden(err) || errors.Is(err, ErrUnrecorded) {
+		if _, err := sendTo(t.Context(), t, test.kind, test.obj, Clients{Typed: client}, dbChange("5")); !apierrors.IsForbidden(err) || errors.Is(err, ErrUnrecorded) {
 			t.Errorf("%s: got %v, want the refusal", test.kind.Name, err)
 		}
 	}
@@ -143,7 +135,7 @@ func TestAJobIsMadeAnewWithItsRecordWithoutThePermissionToPatch(t *testing.T) {
 	before := importJob(func(j *batchv1.Job) { j.Annotations, j.Finalizers = rollOn("secret/db"), nil })
 	client := fake.NewClientset(before)
 	withoutRight(client, "patch", "jobs")
-	after, err := sendTo(t, Job(), before, Clients{Typed: client, Unrecorded: true}, dbChange("5"))
+	after, err := sendTo(t.Context(), t, Job(), before, Clients{Typed: client, Unrecorded: true}, dbChange("5"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,10 +147,14 @@ func TestAJobIsMadeAnewWithItsRecordWithoutThePermissionToPatch(t *testing.T) {
 	}
 }
 
+// reportCompleted is the outcome of a roll of the CronJob.
+var reportCompleted = events.Outcome{
+	Verb: events.VerbCompleted, Revision: "r", Workload: events.Workload{Kind: "cronjob", Namespace: "shop", Name: "report", UID: "u"},
+	Sources: []events.OutcomeSource{{Source: "secret/db", Fingerprint: fp("a"), ResourceVersion: "5", Event: "s/5"}},
+}
+
 func TestWhatCannotBeRecordedIsKept(t *testing.T) {
-	read := func(cronJob *batchv1.CronJob) *Workload {
-		return readAs(t, StartedCronJob(), cronJob, Reading{})
-	}
+	read := func(cronJob *batchv1.CronJob) *Workload { return readAs(t, StartedCronJob(), cronJob, Reading{}) }
 	withRecord := func(version string) *batchv1.CronJob {
 		cronJob := waitingCronJob()
 		cronJob.ResourceVersion = "9"
@@ -180,27 +176,55 @@ func TestWhatCannotBeRecordedIsKept(t *testing.T) {
 	if successor := read(other).After(keeping, true); len(successor.Rolled) > 0 {
 		t.Errorf("another CronJob of the name has %v", successor.Rolled)
 	}
-	last := events.Outcome{
-		Verb: events.VerbCompleted, Revision: "r", Workload: events.Workload{Kind: "cronjob", Namespace: "shop", Name: "report", UID: "u"},
-		Sources: []events.OutcomeSource{{Source: "secret/db", Fingerprint: fp("a"), ResourceVersion: "5", Event: "s/5"}},
-	}
+	last := reportCompleted
 	told := read(waitingCronJob()).KeepingStart(last)
 	if told == nil || told.Revision != "r" || told.Rolled["secret/db"] != (RolledFor{Fingerprint: fp("a"), Version: "5", UID: "s"}) {
 		t.Errorf("it does not keep what was started: %v", told)
 	}
-	if read(withRecord("6")).KeepingStart(last) != nil {
-		t.Error("it says itself that it was rolled for a later change, and keeps something else")
-	}
 	owed := waitingCronJob()
 	owed.Annotations[annotationRolled] = `{"secret/db":"` + Owed(RolledFor{Fingerprint: fp("b"), UID: "s"}).String() + `"}`
-	if read(owed).KeepingStart(last) != nil {
-		t.Error("it is still to be rolled for a later change, and keeps what was started")
+	marked, failed := last, last
+	marked.Sources = []events.OutcomeSource{{Source: "secret/*", Fingerprint: lowWater, ResourceVersion: "9", Event: "-/9"}}
+	failed.Verb = events.VerbFailed
+	for _, test := range []struct {
+		name    string
+		cronJob *batchv1.CronJob
+		last    events.Outcome
+	}{
+		{"it says itself that it was rolled for a later change", withRecord("6"), last},
+		{"it is still to be rolled for a later change", owed, last},
+		{"it is another CronJob of the name", other, last},
+		{"the outcome says that a record had no room for something, which none does", waitingCronJob(), marked},
+		{"it failed", waitingCronJob(), failed},
+	} {
+		if read(test.cronJob).KeepingStart(test.last) != nil {
+			t.Errorf("%s, and keeps what was started", test.name)
+		}
 	}
-	if read(other).KeepingStart(last) != nil {
-		t.Error("another CronJob of the name keeps what was started")
-	}
-	last.Verb = events.VerbFailed
-	if read(waitingCronJob()).KeepingStart(last) != nil {
-		t.Error("it keeps what failed")
+}
+
+// A mark in memory counts whatever its version is. So what the token of the actuator can write does not become one: on the workload, or on a Job.
+func TestNoForgedMarkIsKept(t *testing.T) {
+	const seen, forged = "secret/*", "configmap/*"
+	marks := `{"` + seen + `":"-@6/-","` + forged + `":"-@99/-","openbao/bao/*":"-@99/bao"}`
+	cronJob := waitingCronJob()
+	cronJob.Annotations[annotationRolled] = marks
+	job := startedJob("u", marks, "r1", 1)
+	job.ResourceVersion = "7"
+	starts := make(map[string]Starts)
+	addStart(starts, &job)
+	for name, kept := range map[string]*Workload{
+		"with an outcome": readAs(t, StartedCronJob(), cronJob, Reading{}).KeepingStart(reportCompleted),
+		"from its Jobs":   readAs(t, StartedCronJob(), waitingCronJob(), Reading{}).KeepingStarts(starts["u"]),
+	} {
+		if kept == nil || !kept.IsUnwritten() {
+			t.Fatalf("%s: it keeps nothing", name)
+		}
+		_, hasSeen := kept.Rolled[seen]
+		_, hasForged := kept.Rolled[forged]
+		_, hasStore := kept.Rolled["openbao/bao/*"]
+		if !hasSeen || hasForged || !hasStore {
+			t.Errorf("%s: got %v, want the marks of Secrets and of the store", name, kept.Rolled)
+		}
 	}
 }

@@ -31,8 +31,8 @@ const WindowForm = `"<minute> <hour> <day of month> <month> <day of week> for <d
 // open.
 //
 // The fields of cron refer to the wall clock of a time zone, and the duration is elapsed time. An opening at a time that the wall clock skips is
-// at the end of the gap, and an opening at a time that it shows twice is at the first of the two. See
-// docs/adr/0029-what-waits-for-people-waits-on-the-stream.md.
+// at the end of the gap, and an opening at a time that it shows twice is at the first of the two: no night is without its window. An invalid window
+// is closed, because a typo must not restart a database at noon.
 type Windows struct {
 	text string
 	list []window

@@ -31,6 +31,8 @@ type Workload struct {
 	// unwritten is what could not be written on the workload, or nil.
 	unwritten *unwritten
 	stored    stored
+	// parsed is that of the object, for the next state. It is nil for kinds that do not count their changes.
+	parsed *parsed
 
 	rolloutState
 	kindState
@@ -98,10 +100,6 @@ func KeyOf(id events.Workload) Key { return Key{Kind: id.Kind, Namespace: id.Nam
 
 // Key returns the key of the workload.
 func (w *Workload) Key() Key { return KeyOf(w.ID) }
-
-// RunsOnce reports whether each roll is a separate run: of a Job, or of a CronJob whose rolls start a Job. Pods that it has are as old as the
-// workload.
-func (w *Workload) RunsOnce() bool { return w.starts || w.ID.Kind == jobs.Name }
 
 // Reference returns the pod spec's reference to a source, or nil if there is none.
 func (w *Workload) Reference(source events.Source) *Reference {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // everyKind is one object of each kind, with the metadata and the pod template.
 func everyKind(meta metav1.ObjectMeta, template corev1.PodTemplateSpec) map[string]runtime.Object {

@@ -2,9 +2,10 @@ package chart
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // namesOf are the namespaces that a binding selects by their names.
@@ -36,23 +37,20 @@ func TestTheChartHasCopiesOfItsFiles(t *testing.T) {
 		"nats.conf": "programs/nats.conf", "audit.conf": "components/openbao-audit/nats.conf", "projector.conf": "components/projector/nats.conf",
 		"projectoraudit.conf": "components/projector/with-audit/nats.conf",
 	} {
-		want, err := os.ReadFile("../../deploy/" + of)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(folder + "/files/" + file); err != nil || string(got) != string(want) {
-			t.Errorf("got %v, want that files/%s is deploy/%s", err, file, of)
+		if testkit.ReadFile(t, folder+"/files/"+file) != testkit.ReadFile(t, "../../deploy/"+of) {
+			t.Errorf("files/%s is not deploy/%s", file, of)
 		}
 	}
 }
 
-func TestWithoutTheJobOfTheKeysNoPolicyIsForIt(t *testing.T) {
-	const policy = "ValidatingAdmissionPolicy <nil>/keyturn-system-keys"
-	if rendered(t, "{}")[policy] == nil {
-		t.Error("there is none by default")
-	}
-	if rendered(t, "{keys: {create: false}, nats: {certificate: existing}}")[policy] != nil {
-		t.Error("there is one without the job")
+// The actuator reports a policy that is missing, and does not know whether there is a job.
+func TestThePolicyOfTheKeysIsThereWithoutTheirJob(t *testing.T) {
+	for _, values := range []string{"{}", "{keys: {create: false}, nats: {certificate: existing}}"} {
+		for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
+			if rendered(t, values)[kind+" <nil>/keyturn-system-keys"] == nil {
+				t.Errorf("with %s there is no %s", values, kind)
+			}
+		}
 	}
 }
 
@@ -125,22 +123,29 @@ func TestTheAdmissionPolicyFollowsTheValues(t *testing.T) {
 }
 
 func TestAProtectedNamespaceHasTheNameOfOne(t *testing.T) {
-	out, err := template(t, "admissionPolicy: {protectedNamespaces: [\"a', 'b\"]}")
-	if err == nil || !strings.Contains(out, "/admissionPolicy/protectedNamespaces/0") {
-		t.Errorf("got %v and\n%s", err, out)
-	}
+	refuses(t, "admissionPolicy: {protectedNamespaces: [\"a', 'b\"]}", "/admissionPolicy/protectedNamespaces/0")
 }
 
 func TestTheNamespaceOfTheReleaseReplacesNoValueOfThePolicy(t *testing.T) {
 	values := "{cluster: prod, image: {repository: keyturn, tag: v1}, actuator: {serviceAccount: {name: keyturn-system-actuator}}, " +
 		"admissionPolicy: {protectedNamespaces: [kube-system, keyturn-system]}}"
-	out, err := helm(t, values, "template", "keyturn", folder, "--namespace", "platform")
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out := releasedIn(t, "platform", values)
 	for _, want := range []string{`values: ["platform"]`, `values: ["kube-system","keyturn-system"]`, "'system:serviceaccount:platform:keyturn-system-actuator'"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("want %s in\n%s", want, out)
+		}
+	}
+}
+
+func TestAJobReachesItsNodeOnlyIfAValueSaysSo(t *testing.T) {
+	for values, want := range map[string]string{
+		"{}": "false", "{jobs: {enabled: true}}": "false", "{admissionPolicy: {nodeJobs: false}}": "false", "{admissionPolicy: {nodeJobs: true}}": "true",
+	} {
+		list, _ := rendered(t, values)["ValidatingAdmissionPolicy <nil>/keyturn-system-actuator"].at("spec", "variables").([]any)
+		// Overlays of kustomize know it by its index.
+		variable := object(list[3].(map[string]any))
+		if variable.at("name") != "nodeJobs" || variable.at("expression") != want {
+			t.Errorf("with %s: got %v, want nodeJobs as %s", values, variable, want)
 		}
 	}
 }

@@ -6,62 +6,9 @@ import (
 	"testing"
 )
 
-// receiverValues are the values of the chart that install the receiver of a store's audit log.
-const receiverValues = "openbaoAudit: {enabled: true}"
-
 // TestTheAuditOfAStoreDoesNotGoToALostNode has the manifests that keep a store from waiting for a watcher that cannot answer.
 func TestTheAuditOfAStoreDoesNotGoToALostNode(t *testing.T) {
-	leavesALostNode(t, kustomized(t, "base", "openbao-audit"))
-}
-
-func TestTheAuditOfAStoreDoesNotGoToALostNodeWithTheChart(t *testing.T) {
-	leavesALostNode(t, rendered(t, receiverValues))
-}
-
-// What listens to the network reads no Secret of the cluster, and has the keys of nothing else.
-func TestTheReceiverOfAuditsHasNothingOfTheCluster(t *testing.T) {
-	for way, all := range map[string]map[string]object{
-		"kustomize": kustomized(t, "base", "secret-stores", "openbao-audit"), "the chart": rendered(t, "{secretStores: {enabled: true}, "+receiverValues+"}"),
-	} {
-		t.Run("with "+way, func(t *testing.T) {
-			if got := fmt.Sprint(all["Service "+systemNamespace+"/keyturn-audit"].at("spec", "selector")); got != "map[app.kubernetes.io/name:keyturn-audit]" {
-				t.Errorf("the Service is for %s", got)
-			}
-			pod := object(all["Deployment "+systemNamespace+"/keyturn-audit"].at("spec", "template", "spec").(map[string]any))
-			if pod["automountServiceAccountToken"] != false || pod["serviceAccountName"] != "keyturn-audit" {
-				t.Errorf("its account: got %v, token %v, want its own without a token", pod["serviceAccountName"], pod["automountServiceAccountToken"])
-			}
-			for name, one := range all {
-				if strings.Contains(name, "RoleBinding ") && strings.Contains(fmt.Sprint(one["subjects"]), "keyturn-audit") {
-					t.Errorf("%s grants it something", name)
-				}
-			}
-			text := fmt.Sprint(pod)
-			for _, theirs := range []string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator", "keyturn-watcher-env"} {
-				if strings.Contains(text, theirs) {
-					t.Errorf("it has %s", theirs)
-				}
-			}
-			if !strings.Contains(text, "audience:keyturn-audit") || strings.Count(text, "serviceAccountToken:map") != 1 {
-				t.Errorf("it has a token for the API server: %s", text)
-			}
-			if !strings.Contains(text, "--sources= --namespaces= --namespace-selector= ") {
-				t.Errorf("it watches the cluster: %s", text)
-			}
-			if egress := fmt.Sprint(all["NetworkPolicy "+systemNamespace+"/keyturn-audit"].at("spec", "egress")); strings.Contains(egress, "443") {
-				t.Errorf("it may reach the API server: %s", egress)
-			}
-			for name, one := range all {
-				if name != "Deployment "+systemNamespace+"/keyturn-audit" && strings.HasPrefix(name, "Deployment ") && strings.Contains(fmt.Sprint(one), "openbao") {
-					t.Errorf("%s receives audits", name)
-				}
-			}
-		})
-	}
-}
-
-func leavesALostNode(t *testing.T, all map[string]object) {
-	t.Helper()
+	all := kustomized(t, "base", "openbao-audit")
 	receiver := all["Service "+systemNamespace+"/keyturn-audit"]
 	if receiver.at("spec", "selector") == nil || receiver.at("spec", "publishNotReadyAddresses") != nil {
 		t.Errorf("the Service keeps addresses of pods that are not ready: %v", receiver["spec"])
@@ -79,6 +26,43 @@ func leavesALostNode(t *testing.T, all map[string]object) {
 		}
 		if !found {
 			t.Errorf("%s is not tolerated for 30 seconds only: %v", key, tolerations)
+		}
+	}
+}
+
+// What listens to the network reads no Secret of the cluster, and has the keys of nothing else.
+func TestTheReceiverOfAuditsHasNothingOfTheCluster(t *testing.T) {
+	all := kustomized(t, "base", "secret-stores", "openbao-audit")
+	if got := fmt.Sprint(all["Service "+systemNamespace+"/keyturn-audit"].at("spec", "selector")); got != "map[app.kubernetes.io/name:keyturn-audit]" {
+		t.Errorf("the Service is for %s", got)
+	}
+	pod := object(all["Deployment "+systemNamespace+"/keyturn-audit"].at("spec", "template", "spec").(map[string]any))
+	if pod["automountServiceAccountToken"] != false || pod["serviceAccountName"] != "keyturn-audit" {
+		t.Errorf("its account: got %v, token %v, want its own without a token", pod["serviceAccountName"], pod["automountServiceAccountToken"])
+	}
+	for name, one := range all {
+		if strings.Contains(name, "RoleBinding ") && strings.Contains(fmt.Sprint(one["subjects"]), "keyturn-audit") {
+			t.Errorf("%s grants it something", name)
+		}
+	}
+	text := fmt.Sprint(pod)
+	for _, theirs := range []string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator", "keyturn-watcher-env"} {
+		if strings.Contains(text, theirs) {
+			t.Errorf("it has %s", theirs)
+		}
+	}
+	if !strings.Contains(text, "audience:keyturn-audit") || strings.Count(text, "serviceAccountToken:map") != 1 {
+		t.Errorf("it has a token for the API server: %s", text)
+	}
+	if !strings.Contains(text, "--sources= --namespaces= --namespace-selector= ") {
+		t.Errorf("it watches the cluster: %s", text)
+	}
+	if egress := fmt.Sprint(all["NetworkPolicy "+systemNamespace+"/keyturn-audit"].at("spec", "egress")); strings.Contains(egress, "443") {
+		t.Errorf("it may reach the API server: %s", egress)
+	}
+	for name, one := range all {
+		if name != "Deployment "+systemNamespace+"/keyturn-audit" && strings.HasPrefix(name, "Deployment ") && strings.Contains(fmt.Sprint(one), "openbao") {
+			t.Errorf("%s receives audits", name)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -10,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// certificateSecret has the certificate of the embedded NATS, its key and its CA.
+// certificateSecret has the certificate of NATS, its key and its CA.
 const certificateSecret = "keyturn-nats-tls"
 
-// mounted returns what the pods of a program mount of a Secret: the items by name, or "all" of them.
+// mounted returns what the pods of a program have of a Secret: the items by name, or "all" of them.
 func mounted(program object, secret string) []string {
 	var items []string
 	volumes, _ := program.at("spec", "template", "spec", "volumes").([]any)
@@ -33,8 +32,9 @@ func mounted(program object, secret string) []string {
 	return items
 }
 
-// The clients check the server with its CA alone. Whoever takes over one of them cannot pass for the server.
-func TestOnlyTheActuatorHasTheKeyOfNATS(t *testing.T) {
+// The clients check the server with its CA alone. Whoever takes over one of them cannot pass for the server. The actuator, in the same pod, is one of
+// them: see TestWhatParsesTheMessagesOfOthersHasNoToken.
+func TestOnlyThePodOfNATSHasItsKey(t *testing.T) {
 	components := [][]string{nil, {"cert-manager"}, {"leaf"}, {"high-availability"}}
 	for _, base := range []string{"base", "namespaced"} {
 		for _, component := range components {
@@ -51,7 +51,7 @@ func TestOnlyTheActuatorHasTheKeyOfNATS(t *testing.T) {
 					}
 				}
 				want := map[string][]string{
-					"StatefulSet keyturn-system/keyturn-actuator": {"all"},
+					"StatefulSet keyturn-system/keyturn-actuator": {"all", "ca.crt"},
 					"Deployment keyturn-system/keyturn-watcher":   {"ca.crt"}, "Deployment keyturn-system/keyturn-audit": {"ca.crt"},
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
@@ -86,44 +86,33 @@ func TestTheJobMayReadNoCertificateThatItDoesNotMake(t *testing.T) {
 
 // What cert-manager issues has the names of what the job makes, or a client by one of them would be refused.
 func TestTheCertificateOfCertManagerHasTheNamesOfNATS(t *testing.T) {
-	for way, all := range map[string]map[string]object{
-		"kustomize": kustomized(t, "base", "cert-manager"), "the chart": rendered(t, "nats: {certificate: cert-manager}"),
-	} {
-		spec := all["Certificate keyturn-system/keyturn-nats"]
-		names, _ := spec.at("spec", "dnsNames").([]any)
-		addresses, _ := spec.at("spec", "ipAddresses").([]any)
-		var got []string
-		for _, name := range slices.Concat(names, addresses) {
-			got = append(got, fmt.Sprint(name))
-		}
-		want := []string{
-			"keyturn-nats", "keyturn-nats.keyturn-system", "keyturn-nats.keyturn-system.svc", "keyturn-nats.keyturn-system.svc.cluster.local",
-			"localhost", "127.0.0.1", "::1",
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: names (-want +got):\n%s", way, diff)
-		}
-		if spec.at("spec", "secretName") != certificateSecret {
-			t.Errorf("%s: the Secret is %v", way, spec.at("spec", "secretName"))
-		}
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			if secret := all[name].at("spec", "secretName"); secret == "keyturn-nats-ca" {
-				t.Errorf("%s: %s writes the Secret of the job's CA", way, name)
-			}
+	all := kustomized(t, "base", "cert-manager")
+	spec := all["Certificate keyturn-system/keyturn-nats"]
+	names, _ := spec.at("spec", "dnsNames").([]any)
+	addresses, _ := spec.at("spec", "ipAddresses").([]any)
+	want := []any{
+		"keyturn-nats", "keyturn-nats.keyturn-system", "keyturn-nats.keyturn-system.svc", "keyturn-nats.keyturn-system.svc.cluster.local",
+		"localhost", "127.0.0.1", "::1",
+	}
+	if diff := cmp.Diff(want, slices.Concat(names, addresses)); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	if spec.at("spec", "secretName") != certificateSecret {
+		t.Errorf("the Secret is %v", spec.at("spec", "secretName"))
+	}
+	for name, one := range all {
+		if secret := one.at("spec", "secretName"); secret == "keyturn-nats-ca" {
+			t.Errorf("%s writes the Secret of the job's CA", name)
 		}
 	}
 }
 
 // Uninstalling finds the Secrets by their label. One that stays is a certificate that the job of the next installation leaves alone, and that nobody renews.
 func TestTheSecretsOfCertManagerHaveTheLabelOfTheOthers(t *testing.T) {
-	for way, all := range map[string]map[string]object{
-		"kustomize": kustomized(t, "base", "cert-manager"), "the chart": rendered(t, "nats: {certificate: cert-manager}"),
-	} {
-		for _, name := range []string{"keyturn-nats", "keyturn-nats-issuer"} {
-			label := all["Certificate keyturn-system/"+name].at("spec", "secretTemplate", "labels", "app.kubernetes.io/part-of")
-			if label != "keyturn" {
-				t.Errorf("%s: the Secret of %s is part of %v, want keyturn", way, name, label)
-			}
+	for _, name := range []string{"keyturn-nats", "keyturn-nats-issuer"} {
+		certificate := kustomized(t, "base", "cert-manager")["Certificate keyturn-system/"+name]
+		if label := certificate.at("spec", "secretTemplate", "labels", "app.kubernetes.io/part-of"); label != "keyturn" {
+			t.Errorf("the Secret of %s is part of %v, want keyturn", name, label)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func egressOf(all map[string]object, program string) []string {
 
 func TestWhereTheAPIServerIsCanBeNamed(t *testing.T) {
 	const (
-		named = "networkPolicy: {apiServer: {cidrs: [10.96.0.1/32, 172.18.0.2/32], ports: [443, 8443]}, dnsPorts: [5353]}"
+		named = "networkPolicy: {apiServer: {cidrs: [10.96.0.1/32, 172.18.0.2/32], ports: [443, 8443]}, dns: {ports: [5353]}}"
 		api   = "map[ports:[map[port:443] map[port:8443]] to:[map[ipBlock:map[cidr:10.96.0.1/32]] map[ipBlock:map[cidr:172.18.0.2/32]]]]"
 		dns   = "map[ports:[map[port:5353 protocol:UDP] map[port:5353]]]"
 		calls = "map[ports:[map[port:443]]]"
@@ -138,9 +138,7 @@ func TestReloadInPlaceReachesPodsButThoseOfKeyturn(t *testing.T) {
 
 // The API server may be known by a name alone: Gardener sets KUBERNETES_SERVICE_HOST to one in each container.
 func TestWhoReachesTheAPIServerReachesDNS(t *testing.T) {
-	const projector = "projector: {enabled: true, projections: [{apiVersion: example.org/v1, kind: Widget, resource: widgets, paths: [spec.a], " +
-		"secrets: [{namespace: a, name: one, keys: [k]}]}]}"
-	const values = "{" + projector + ", networkPolicy: {apiServer: {ports: [7443]}}}"
+	const values = "{" + aProjector + ", networkPolicy: {apiServer: {ports: [7443]}}}"
 	dns := dnsOf(t, values)
 	policies := 0
 	for name, one := range rendered(t, values) {
@@ -180,7 +178,7 @@ func TestDNSBehindTheServiceOfOpenShiftIsReached(t *testing.T) {
 	)
 	before := dnsOf(t, audit)
 	for _, values := range []string{
-		"reloader: {isOpenshift: true}", "reloader: {isOpenshift: 'true'}", "reloader: {isOpenshift: true}, networkPolicy: {dnsPorts: [53, 5353]}",
+		"reloader: {isOpenshift: true}", "reloader: {isOpenshift: 'true'}", "reloader: {isOpenshift: true}, networkPolicy: {dns: {ports: [53, 5353]}}",
 	} {
 		got := dnsOf(t, "{"+audit+", "+values+"}")
 		for name, ports := range before {
@@ -194,14 +192,10 @@ func TestDNSBehindTheServiceOfOpenShiftIsReached(t *testing.T) {
 	}
 }
 
-// An overlay replaces the first rule of each policy, as docs/install.md shows.
+// An overlay replaces the first rule of each policy, as docs/how-to/network-and-keys.md shows.
 func TestTheFirstRuleOfEachPolicyIsForTheAPIServer(t *testing.T) {
-	out, err := overlaid(t, "base")
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := map[string]object{}
-	for document := range strings.SplitSeq(string(out), "\n---\n") { // objects would sort the rules.
+	for document := range strings.SplitSeq(built(t, overlay(t, "", "base")), "\n---\n") { // objects would sort the rules.
 		o := object{}
 		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
 			t.Fatal(err)
@@ -211,27 +205,6 @@ func TestTheFirstRuleOfEachPolicyIsForTheAPIServer(t *testing.T) {
 	for _, program := range []string{"watcher", "actuator", "keys"} {
 		if got, want := egressOf(all, program)[0], "map[ports:[map[port:443] map[port:6443]]]"; got != want {
 			t.Errorf("the first rule of the %s: got %s, want %s", program, got, want)
-		}
-	}
-}
-
-// Nothing keeps a port that a value has changed.
-func TestPortsAreValues(t *testing.T) {
-	const ports = "ports: {metrics: 18080, health: 19440, nats: 14222, audit: 18250}"
-	for _, more := range []string{
-		"openbaoAudit: {enabled: true}, monitoring: {enabled: true}", "actuator: {replicas: 3}", "reloaderMode: true",
-	} {
-		all := rendered(t, "{"+ports+", "+more+"}")
-		for name, one := range all {
-			text := fmt.Sprint(one)
-			for _, old := range []string{":8080", ":9440", ":4222", ":8250"} {
-				if at := strings.Index(text, old); at >= 0 && !strings.HasPrefix(text[at+len(old):], "0") {
-					t.Errorf("with %s: %s still has %s: %s", more, name, old, text[max(0, at-60):at+len(old)])
-				}
-			}
-		}
-		if url := all["ConfigMap "+systemNamespace+"/keyturn"].at("data", "KEYTURN_NATS_URL"); url != "nats://keyturn-nats.keyturn-system.svc:14222" {
-			t.Errorf("KEYTURN_NATS_URL: got %v", url)
 		}
 	}
 }

@@ -32,18 +32,11 @@ func TestAnotherNameOfFluxReplacesThePods(t *testing.T) {
 func substituted(t *testing.T, base, variable, value string) map[string]object {
 	t.Helper()
 	flux := kustomized(t, base)["Kustomization flux-system/keyturn"]
-	dir, folder := t.TempDir(), path.Base(flux.at("spec", "path").(string))
-	var components []string
-	for _, component := range []string{"components/openbao-audit", "components/projector", "projections/example"} {
-		components = append(components, deployFrom(t, dir, component))
-	}
-	overlay, err := yaml.Marshal(map[string]any{
-		"resources": []string{deployFrom(t, dir, folder)}, "components": components, "patches": flux.at("spec", "patches"),
-	})
+	patches, err := yaml.Marshal(map[string]any{"patches": flux.at("spec", "patches")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, "kustomization.yaml", string(overlay))
+	dir := overlay(t, string(patches), path.Base(flux.at("spec", "path").(string)), "openbao-audit", "projector", "projections/example")
 	out := strings.ReplaceAll(built(t, dir), "${"+variable+"}", value)
 	for name, value := range flux.at("spec", "postBuild", "substitute").(map[string]any) {
 		out = strings.ReplaceAll(out, "${"+name+"}", value.(string))

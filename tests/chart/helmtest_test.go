@@ -2,18 +2,20 @@ package chart
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // TestHelmTestAsksEveryProgram holds what `helm test` makes: a program whose pods nobody asks could be dead.
 func TestHelmTestAsksEveryProgram(t *testing.T) {
 	for _, test := range []struct{ values, containers, programs string }{
 		{"{}", "streams ready", "watcher actuator"},
-		{"{nats: {url: nats://a:4222}, ports: {health: 9999}}", "ready", "watcher actuator"},
+		{"nats: {url: nats://a:4222}", "ready", "watcher actuator"},
+		{"mode: single", "ready", "keyturn"},
 		{everything[0], "streams ready", "watcher actuator audit"},
 		{everything[2], "streams ready", "watcher actuator projector"},
 	} {
@@ -31,14 +33,18 @@ func TestHelmTestAsksEveryProgram(t *testing.T) {
 		}
 		var want []any
 		for program := range strings.FieldsSeq(test.programs) {
-			service := all["Service keyturn-system/keyturn-"+program+"-ready"]
+			name := "keyturn-" + program
+			if program == "keyturn" {
+				name = program
+			}
+			service := all["Service keyturn-system/"+name+"-ready"]
 			ports, _ := service.at("spec", "ports").([]any)
 			if len(ports) != 1 {
 				t.Errorf("with %s: the Service of %s has the ports %v", test.values, program, ports)
 				continue
 			}
-			want = append(want, fmt.Sprintf("keyturn-%s-ready.%s.svc:%v", program, systemNamespace, object(ports[0].(map[string]any))["port"]))
-			selector := map[string]any{"app.kubernetes.io/name": "keyturn-" + program}
+			want = append(want, fmt.Sprintf("%s-ready.%s.svc:%v", name, systemNamespace, object(ports[0].(map[string]any))["port"]))
+			selector := map[string]any{"app.kubernetes.io/name": name}
 			if diff := cmp.Diff(selector, service.at("spec", "selector")); diff != "" || service.at("spec", "publishNotReadyAddresses") != true {
 				t.Errorf("with %s: the Service of %s does not have all of its pods: %v", test.values, program, service["spec"])
 			}
@@ -49,13 +55,10 @@ func TestHelmTestAsksEveryProgram(t *testing.T) {
 	}
 }
 
-// TestWhatAFailedHelmTestLeavesCanBeRemoved holds the command of docs/install.md to what the test makes: Helm 3 leaves all of it.
+// TestWhatAFailedHelmTestLeavesCanBeRemoved holds the command of docs/how-to/install.md to what the test makes: Helm 3 leaves all of it.
 func TestWhatAFailedHelmTestLeavesCanBeRemoved(t *testing.T) {
-	page, err := os.ReadFile("../../docs/install.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, command, _ := strings.Cut(string(page), "`kubectl -n keyturn-system delete ")
+	page := testkit.ReadFile(t, "../../docs/how-to/install.md")
+	_, command, _ := strings.Cut(page, "`kubectl -n keyturn-system delete ")
 	command, _, _ = strings.Cut(command, "`")
 	kinds, selector, _ := strings.Cut(command, " -l ")
 	label, value, _ := strings.Cut(selector, "=")

@@ -18,6 +18,11 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 		components []string
 	}{
 		{name: "with the default values deploy/base", base: "base"},
+		{name: "in one pod deploy/single", values: "mode: single", base: "single"},
+		{
+			name: "in one pod without the admission policy", values: "{mode: single, admissionPolicy: {enabled: false}}",
+			base: "single", components: []string{"without-admission-policy"},
+		},
 		{name: "with a namespace deploy/namespaced", values: "namespaces: [team-a]", base: "namespaced"},
 		{name: "with secret stores", values: "secretStores: {enabled: true}", base: "base", components: []string{"secret-stores"}},
 		{name: "with Argo Rollouts", values: "argoRollouts: {enabled: true}", base: "base", components: []string{"argo-rollouts"}},
@@ -29,7 +34,7 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 		},
 		{
 			name:   "as Reloader by its variables",
-			values: "env: {KEYTURN_RELOADER: 'true', KEYTURN_RELOADER_STRATEGY: annotations, KEYTURN_RELOADER_METRICS: 'true'}", base: "base", components: []string{"reloader"},
+			values: "env: {KEYTURN_RELOADER: 'on,metrics'}", base: "base", components: []string{"reloader"},
 		},
 		{
 			name: "with the Secrets Store CSI driver", values: "secretProviderClasses: {enabled: true}",
@@ -45,6 +50,10 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 		{name: "with Prometheus", values: "monitoring: {enabled: true}", base: "base", components: []string{"monitoring"}},
 		{name: "with a collector", values: "otlp: {enabled: true}", base: "base", components: []string{"otlp"}},
 		{name: "with the audit of a store", values: "openbaoAudit: {enabled: true}", base: "base", components: []string{"openbao-audit"}},
+		{
+			name: "with secret stores and the audit of one", values: "{secretStores: {enabled: true}, openbaoAudit: {enabled: true}}",
+			base: "base", components: []string{"secret-stores", "openbao-audit"},
+		},
 		{
 			name:       "with all of them for one namespace",
 			values:     "{namespaces: [team-a], nats: {url: nats://nats.nats.svc:4222}, monitoring: {enabled: true}, otlp: {enabled: true}, openbaoAudit: {enabled: true}}",
@@ -85,18 +94,24 @@ func TestANamespaceSelectorAddsTheRightToSeeLabels(t *testing.T) {
 	same(t, want, got)
 }
 
-func TestArgoRolloutsInSomeNamespacesNeedRolesOnly(t *testing.T) {
-	o := rendered(t, "{namespaces: [team-a, team-b], argoRollouts: {enabled: true}}")
-	for _, kind := range []string{"Role", "RoleBinding"} {
-		for _, namespace := range []string{"team-a", "team-b"} {
-			if name := kind + " " + namespace + "/keyturn-actuator-argo-rollouts"; o[name] == nil {
-				t.Errorf("there is no %s", name)
+func TestSomeNamespacesNeedRolesOnly(t *testing.T) {
+	const rollouts = "keyturn-actuator-argo-rollouts"
+	for values, wants := range map[string][]string{
+		"{namespaces: [team-a, team-b], argoRollouts: {enabled: true}}": {
+			"Role team-a/" + rollouts, "RoleBinding team-a/" + rollouts, "Role team-b/" + rollouts, "RoleBinding team-b/" + rollouts,
+		},
+		"reloader: {watchGlobally: false, namespaces: [team-a]}": {"Role team-a/keyturn-watcher", "Role keyturn-system/keyturn-actuator"},
+	} {
+		all := rendered(t, values)
+		for _, want := range wants {
+			if all[want] == nil {
+				t.Errorf("with %s there is no %s", values, want)
 			}
 		}
-	}
-	for name := range o {
-		if strings.HasPrefix(name, "ClusterRole") {
-			t.Errorf("there is %s", name)
+		for name := range all {
+			if strings.HasPrefix(name, "ClusterRole") {
+				t.Errorf("with %s there is %s", values, name)
+			}
 		}
 	}
 }
@@ -106,17 +121,11 @@ func TestAnInstallationIsInTheNamespaceOfItsRelease(t *testing.T) {
 	for _, others := range []string{
 		"nats: {leaf: {hub: tls://hub.example.com:7422}, certificate: cert-manager}, openbaoAudit: {enabled: true}}",
 		"actuator: {replicas: 3}, openbaoAudit: {enabled: true}}",
+		"mode: single}",
 	} {
-		out, err := helm(t, all+others, "template", "keyturn", folder, "--namespace", "elsewhere")
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		out := releasedIn(t, "elsewhere", all+others)
 		if strings.Contains(out, systemNamespace) {
 			t.Errorf("%s is named in\n%s", systemNamespace, out)
-		}
-		settings := objects(t, out)["ConfigMap elsewhere/keyturn"]
-		if lease := settings.at("data", "KEYTURN_LEASE_NAMESPACE"); lease != "elsewhere" {
-			t.Errorf("namespace of the Lease: got %v", lease)
 		}
 	}
 }

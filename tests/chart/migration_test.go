@@ -1,21 +1,18 @@
 package chart
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/docpages"
 )
 
 // The values that somebody has set for Reloader may pin its image, which is not to be taken for a version of Keyturn's.
 func TestTheMigrationTakesNoVersionOfReloadersImage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/migrate-from-reloader.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	commands := docpages.Commands(string(page))
+	page := testkit.ReadFile(t, "../../docs/how-to/migrate-from-reloader.md")
+	commands := docpages.Commands(page)
 	at := slices.IndexFunc(commands, func(c docpages.Command) bool { return strings.HasPrefix(c.Line, "helm install keyturn ") })
 	if at < 0 {
 		t.Fatal("the page does not install Keyturn")

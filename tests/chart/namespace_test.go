@@ -2,7 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -10,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// movedOverlay is the overlay of docs/install.md for another namespace, with an admission policy of somebody else.
+// movedOverlay is the overlay of docs/how-to/install.md for another namespace, with an admission policy of somebody else.
 const movedOverlay = `
 resources: [BASE, other.yaml]
 namespace: TOOLS
@@ -48,26 +47,10 @@ func writeMoved(t *testing.T, dir, namespace, base string, components ...string)
 	for _, component := range components {
 		from = append(from, deployFrom(t, dir, component))
 	}
-	write(t, dir, "kustomization.yaml", strings.NewReplacer(
+	testkit.WriteFile(t, filepath.Join(dir, "kustomization.yaml"), strings.NewReplacer(
 		"BASE", deployFrom(t, dir, base), "NAMESPACE", deployFrom(t, dir, "namespace"), "COMPONENTS", strings.Join(from, ", "), "TOOLS", namespace,
 	).Replace(movedOverlay))
-	write(t, dir, "other.yaml", otherPolicy)
-}
-
-func write(t *testing.T, dir, name, content string) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func built(t *testing.T, dir string) string {
-	t.Helper()
-	out, err := testbed.Kustomize(t.Context(), os.Stderr, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
+	testkit.WriteFile(t, filepath.Join(dir, "other.yaml"), otherPolicy)
 }
 
 // policyOfTools is the name of an admission policy, or of a binding of it.
@@ -75,8 +58,10 @@ var policyOfTools = regexp.MustCompile(`name: keyturn-system-[a-z-]+\.tools\n|po
 
 // Kustomize changes no namespace within an expression. A policy for an account of another namespace confines nobody.
 func TestAnOverlayWithAnotherNamespaceConfinesItsAccounts(t *testing.T) {
-	for _, base := range []string{"base", "namespaced"} {
-		for _, component := range []string{"", "cert-manager", "external-nats", "high-availability", "without-admission-policy", "targets"} {
+	components := []string{"", "without-admission-policy", "cert-manager", "external-nats", "high-availability", "targets"}
+	// The others are for two pods.
+	for base, of := range map[string][]string{"base": components, "namespaced": components, "single": components[:2]} {
+		for _, component := range of {
 			t.Run(strings.TrimSpace(base+" "+component), func(t *testing.T) {
 				t.Parallel()
 				var components []string
@@ -94,7 +79,7 @@ func TestAnOverlayWithAnotherNamespaceConfinesItsAccounts(t *testing.T) {
 						policy = all["ValidatingAdmissionPolicy tools/keyturn-system-"+name+".tools"]
 					}
 					account := fmt.Sprint(policy.at("spec", "matchConditions"))
-					confined := strings.Contains(account, "'system:serviceaccount:tools:keyturn-"+of+"'")
+					confined := strings.Contains(account, "['system:serviceaccount:tools:keyturn-"+of+"', 'system:serviceaccount:tools:keyturn']")
 					if want := component != "without-admission-policy"; confined != want {
 						t.Errorf("the policy is for %s, want that of the overlay: %v", account, want)
 					}
@@ -104,9 +89,6 @@ func TestAnOverlayWithAnotherNamespaceConfinesItsAccounts(t *testing.T) {
 					if strings.HasPrefix(name, "ValidatingAdmissionPolicy ") && !strings.HasSuffix(name, "/other") && !strings.Contains(account, "'system:serviceaccount:tools:keyturn-") {
 						t.Errorf("%s is for %s, want that of the overlay", name, account)
 					}
-				}
-				if lease := all["ConfigMap tools/keyturn"].at("data", "KEYTURN_LEASE_NAMESPACE"); lease != "tools" {
-					t.Errorf("namespace of the Lease: got %v", lease)
 				}
 				if rest := policyOfTools.ReplaceAllString(out, ""); strings.Contains(rest, systemNamespace) {
 					t.Errorf("%s is named in\n%s", systemNamespace, rest)
@@ -138,16 +120,10 @@ func TestAnOverlayWithAnotherNamespaceServesTheSame(t *testing.T) {
 // Those in other namespaces are beside the overlay, in a kustomization on top of it, where nothing moves them.
 func TestAKustomizationOnTopHasTheRolesOfMoreNamespaces(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "keyturn"), 0o750); err != nil {
-		t.Fatal(err)
-	}
 	writeMoved(t, filepath.Join(dir, "keyturn"), "tools", "namespaced")
-	top, err := os.ReadFile("../../deploy/projections/example/rbac.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, dir, "rbac.yaml", strings.ReplaceAll(string(top), systemNamespace, "tools"))
-	write(t, dir, "kustomization.yaml", `
+	roles := testkit.ReadFile(t, "../../deploy/projections/example/rbac.yaml")
+	testkit.WriteFile(t, filepath.Join(dir, "rbac.yaml"), strings.ReplaceAll(roles, systemNamespace, "tools"))
+	testkit.WriteFile(t, filepath.Join(dir, "kustomization.yaml"), `
 resources: [keyturn, rbac.yaml]
 patches:
   - target: {kind: ConfigMap, name: keyturn}
@@ -167,7 +143,7 @@ patches:
 
 // The overlay would restrict the other pods of a namespace that is there, and delete them with its own.
 func TestAnOverlayLeavesANamespaceThatIsThereAlone(t *testing.T) {
-	for _, base := range []string{"base", "namespaced"} {
+	for _, base := range []string{"base", "namespaced", "single"} {
 		for component, owns := range map[string]bool{"components/without-namespace": false, "components/jobs": true} {
 			if out := moved(t, "tools", base, component); strings.Contains(out, "\nkind: Namespace\n") != owns {
 				t.Errorf("%s with %s: want that the Namespace is there: %v", base, component, owns)
@@ -180,13 +156,10 @@ func TestAnOverlayLeavesANamespaceThatIsThereAlone(t *testing.T) {
 func TestOverlaysInNamespacesOfTheirOwnShareNoObject(t *testing.T) {
 	components := []string{"components/projector", "projections/example", "components/monitoring"}
 	overlays := map[string]string{}
-	one, err := overlaid(t, "namespaced", components...)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for namespace, out := range map[string]string{
 		// The second is the beginning of the first.
-		systemNamespace: string(one), "keyturn": moved(t, "keyturn", "namespaced", components...), "tools": moved(t, "tools", "namespaced", components...),
+		systemNamespace: built(t, overlay(t, "", "namespaced", components...)),
+		"keyturn":       moved(t, "keyturn", "namespaced", components...), "tools": moved(t, "tools", "namespaced", components...),
 	} {
 		for name, o := range objects(t, out) {
 			kind, _, _ := strings.Cut(name, " ")

@@ -16,11 +16,11 @@ var objectValues = []struct{ name, values, reloader, object, path, want string }
 		"ServiceAccount keyturn-system/keyturn-watcher", "metadata annotations", "role: a",
 	},
 	{
-		"labels of the accounts", "{actuator: {serviceAccount: {labels: {role: a}}}}", "serviceAccount: {labels: {role: a}}",
+		"labels of the accounts", "commonLabels: {role: a}", "serviceAccount: {labels: {role: a}}",
 		"ServiceAccount keyturn-system/keyturn-actuator", "metadata labels", "role: a",
 	},
 	{
-		"labels of the roles", "rbac: {labels: {role: a}}", "rbac: {labels: {role: a}}",
+		"labels of the roles", "commonLabels: {role: a}", "rbac: {labels: {role: a}}",
 		"ClusterRole <nil>/keyturn-watcher", "metadata labels", "role: a",
 	},
 	{
@@ -33,13 +33,13 @@ var objectValues = []struct{ name, values, reloader, object, path, want string }
 		"- ports:\n  - port: 443\n  - port: 6443\n  to:\n  - ipBlock:\n      cidr: 10.0.0.1/32",
 	},
 	{
-		"how pods are scraped", "monitoring: {enabled: true, interval: 30s, scrapeTimeout: 5s, honorLabels: true, relabelings: [{action: drop}]}",
+		"how pods are scraped", "monitoring: {enabled: true, podMonitor: {interval: 30s, scrapeTimeout: 5s, honorLabels: true, relabelings: [{action: drop}]}}",
 		"podMonitor: {enabled: true, interval: 30s, timeout: 5s, honorLabels: true, relabelings: [{action: drop}]}",
 		"PodMonitor keyturn-system/keyturn-actuator", "spec podMetricsEndpoints",
 		"- honorLabels: true\n  interval: 30s\n  path: /metrics\n  port: http-prom\n  relabelings:\n  - action: drop\n  scrapeTimeout: 5s",
 	},
 	{
-		"labels of the monitors", "monitoring: {enabled: true, labels: {release: prom}, podTargetLabels: [team]}",
+		"labels of the monitors", "monitoring: {enabled: true, labels: {release: prom}, podMonitor: {podTargetLabels: [team]}}",
 		"serviceMonitor: {enabled: true, labels: {release: prom}, targetLabels: [team]}",
 		"PodMonitor keyturn-system/keyturn-watcher", "metadata labels", "release: prom",
 	},
@@ -58,6 +58,31 @@ func TestValuesShapeTheObjects(t *testing.T) {
 				if err != nil || !strings.Contains(string(got), test.want+"\n") {
 					t.Errorf("%s with %s: got %v and\n%swant\n%s", test.path, values, err, got, test.want)
 				}
+			}
+		})
+	}
+}
+
+// A container without a policy of its own has those of the operator, which know nothing of the bounds.
+func TestTheAutoscalerBoundsEachContainer(t *testing.T) {
+	for _, tt := range []struct {
+		name, url, program string
+		want               []string
+	}{
+		{"the watcher", "", "watcher", []string{"watcher"}},
+		{"the actuator with its NATS", "", "actuator", []string{"actuator", "nats"}},
+		{"the actuator with a NATS of your own", "nats://nats.nats.svc:4222", "actuator", []string{"actuator"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			all := rendered(t, fmt.Sprintf("{verticalPodAutoscaler: {enabled: true, minAllowed: {memory: 64Mi}}, nats: {url: %q}}", tt.url))
+			var want []any
+			for _, container := range tt.want {
+				want = append(want, map[string]any{"containerName": container, "minAllowed": map[string]any{"memory": "64Mi"}})
+			}
+			got := all["VerticalPodAutoscaler keyturn-system/keyturn-"+tt.program].at("spec", "resourcePolicy", "containerPolicies")
+			if diff := cmp.Diff(any(want), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -84,10 +109,7 @@ func TestAnAccountThatExistsIsUsed(t *testing.T) {
 }
 
 func TestAnAccountThatExistsHasAName(t *testing.T) {
-	out, err := template(t, "watcher: {serviceAccount: {create: false}}")
-	if want := "watcher.serviceAccount.name: is empty, want the account to use if create is false\n"; err == nil || !strings.Contains(out, want) {
-		t.Errorf("got %v, want %q in\n%s", err, want, out)
-	}
+	refuses(t, "watcher: {serviceAccount: {create: false}}", "watcher.serviceAccount.name: is empty, want the account to use if create is false\n")
 }
 
 func TestNoTwoProgramsShareAnAccount(t *testing.T) {
@@ -111,9 +133,7 @@ func TestNoTwoProgramsShareAnAccount(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if out, err := template(t, test.values); err == nil || !strings.Contains(out, test.want) {
-				t.Errorf("got %v, want %q in\n%.300s", err, test.want, out)
-			}
+			refuses(t, test.values, test.want)
 		})
 	}
 }
@@ -173,10 +193,10 @@ func TestThePodsOfTheJobAndTheTestHaveTheirResources(t *testing.T) {
 
 // Whatever keeps other pods off the nodes keeps the job off them, without which none of the others starts.
 func TestThePodsOfTheJobAndTheTestGoWhereTheyMay(t *testing.T) {
-	const fields = "nodeSelector: {a: b}, tolerations: [{key: c}], affinity: {podAffinity: {}}"
+	const fields, affinity = "nodeSelector: {a: b}, tolerations: [{key: c}]", "affinity: {podAffinity: {}}, priorityClassName: high"
 	for values, want := range map[string]string{
-		"keys: {priorityClassName: high, podLabels: {team: x}, podAnnotations: {note: z}, " + fields + "}": "high x z",
-		"reloader: {deployment: {priorityClassName: high, " + fields + "}}":                                "high <nil> <nil>",
+		"{pod: {" + affinity + "}, actuator: {podLabels: {team: x}, podAnnotations: {note: z}, " + fields + "}}": "high x z",
+		"reloader: {deployment: {" + affinity + ", " + fields + "}}":                                             "high <nil> <nil>",
 	} {
 		all := withTests(t, values)
 		job, _ := all["Job keyturn-system/keyturn-keys"].at("spec", "template").(map[string]any)

@@ -2,45 +2,24 @@ package chart
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/keyturn/keyturn/tests/testbed"
 )
 
 // OpenShift refuses pods with a user or group that it has not assigned, and a policy without its port closes DNS.
 func TestThePageLeavesUsersToOpenShiftAndOpensItsDNS(t *testing.T) {
-	blocks := blocksOfPage(t, "### OpenShift")
+	blocks := blocksOfPage(t, "network-and-keys.md", "## OpenShift")
 	if len(blocks) != 2 {
 		t.Fatalf("the section has %d blocks, want one for kustomize and one for the chart", len(blocks))
 	}
 	t.Run("with kustomize", func(t *testing.T) {
 		t.Parallel()
-		dir := t.TempDir()
-		var components []string
-		for _, component := range []string{"components/openbao-audit", "components/projector", "projections/example", "components/high-availability"} {
-			components = append(components, deployFrom(t, dir, component))
-		}
-		overlay := fmt.Sprintf("resources: [%s]\ncomponents: [%s]\n", deployFrom(t, dir, "base"), strings.Join(components, ", "))
-		if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay+blocks[0]), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		out, err := testbed.Kustomize(t.Context(), os.Stderr, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		runsOnOpenShift(t, string(out))
+		runsOnOpenShift(t, built(t, overlay(t, blocks[0], "base", "openbao-audit", "projector", "projections/example", "high-availability")))
 	})
 	t.Run("with the chart", func(t *testing.T) {
 		t.Parallel()
-		out, err := helm(t, blocks[1]+"openbaoAudit: {enabled: true}\nactuator: {replicas: 3}\n", "template", "keyturn", folder)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		runsOnOpenShift(t, out)
+		runsOnOpenShift(t, releasedIn(t, systemNamespace, blocks[1]+"openbaoAudit: {enabled: true}\nactuator: {replicas: 3}\n"))
 	})
 }
 

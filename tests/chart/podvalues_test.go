@@ -14,10 +14,9 @@ var programs = map[string]string{
 	"actuator": "StatefulSet keyturn-system/keyturn-actuator",
 }
 
-// podValues are the values of a program's pods below a path, each with the value of Reloader's chart that both programs get, and with what
-// it must add to the object.
+// podValues are the values of a program's pods below its name, each with the value of Reloader's chart that both programs get, if it has one, and with
+// what it must add to the object.
 var podValues = []struct{ name, values, reloader, path, want string }{
-	{"its labels", "labels: {team: x}", "deployment: {labels: {team: x}}", "metadata labels team", "x"},
 	{"its annotations", "annotations: {team: x}", "deployment: {annotations: {team: x}}", "metadata annotations team", "x"},
 	{"labels of the pods", "podLabels: {team: x}", "deployment: {labels: {team: x}}", "spec template metadata labels team", "x"},
 	{"labels that select Reloader's pods", "podLabels: {team: x}", "matchLabels: {team: x}", "spec template metadata labels team", "x"},
@@ -26,22 +25,12 @@ var podValues = []struct{ name, values, reloader, path, want string }{
 		"spec template metadata annotations team", "x",
 	},
 	{"nodes", "nodeSelector: {disk: ssd}", "deployment: {nodeSelector: {disk: ssd}}", "spec template spec nodeSelector disk", "ssd"},
-	{
-		"affinity", "affinity: {podAffinity: {}}", "deployment: {affinity: {podAffinity: {}}}",
-		"spec template spec affinity", "podAffinity: {}",
-	},
 	{"tolerations", "tolerations: [{key: a}]", "deployment: {tolerations: [{key: a}]}", "spec template spec tolerations", "- key: a"},
+	{"a further argument", "extraArgs: [--settle=2s]", "", "spec template spec containers", "  - --settle=2s"},
 	{
-		"spreading, of its own pods whatever Reloader's are called", "topologySpreadConstraints: [{topologyKey: zone}]",
-		"deployment: {topologySpreadConstraints: [{topologyKey: zone, labelSelector: {matchLabels: {app: reloader}}}]}",
-		"spec template spec topologySpreadConstraints",
-		"- labelSelector:\n    matchLabels:\n      app.kubernetes.io/name: keyturn-PROGRAM\n  topologyKey: zone",
+		"a further variable", "extraEnv: [{name: A, valueFrom: {secretKeyRef: {name: b, key: c}}}]", "", "spec template spec containers",
+		"  - name: A\n    valueFrom:\n      secretKeyRef:\n        key: c\n        name: b",
 	},
-	{"priority", "priorityClassName: high", "deployment: {priorityClassName: high}", "spec template spec priorityClassName", "high"},
-	{"a runtime", "runtimeClassName: gvisor", "deployment: {runtimeClassName: gvisor}", "spec template spec runtimeClassName", "gvisor"},
-	{"a scheduler", "schedulerName: mine", "deployment: {schedulerName: mine}", "spec template spec schedulerName", "mine"},
-	{"DNS", "dnsConfig: {searches: [a]}", "deployment: {dnsConfig: {searches: [a]}}", "spec template spec dnsConfig", "searches:\n- a"},
-	{"a user namespace", "hostUsers: false", "deployment: {hostUsers: false}", "spec template spec hostUsers", "false"},
 	{
 		"volumes", "volumes: [{name: v}], volumeMounts: [{name: v, mountPath: /v}]",
 		"deployment: {volumes: [{name: v}], volumeMounts: [{name: v, mountPath: /v}]}", "spec template spec volumes", "- name: v",
@@ -52,26 +41,94 @@ func TestThePodsOfAProgramHaveItsValues(t *testing.T) {
 	for _, test := range podValues {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			both := rendered(t, "reloader: {"+test.reloader+"}")
 			for program, other := range map[string]string{"watcher": "actuator", "actuator": "watcher"} {
 				all := rendered(t, program+": {"+test.values+"}")
 				has(t, all, program, test.path, test.want)
 				same(t, map[string]object{"other": rendered(t, "{}")[programs[other]]}, map[string]object{"other": all[programs[other]]})
-				has(t, both, program, test.path, test.want)
+				if test.reloader != "" {
+					has(t, rendered(t, "reloader: {"+test.reloader+"}"), program, test.path, test.want)
+				}
+			}
+			for _, program := range []string{"watcher", "actuator"} { // One pod is both.
+				has(t, rendered(t, "{mode: single, "+program+": {"+test.values+"}}"), "keyturn", test.path, test.want)
 			}
 		})
 	}
 }
 
-// has expects the value at a path of a program's object to contain lines of YAML. PROGRAM in them is the program.
+// sharedPodValues are values of the pods of all programs, with what they must add to the object of each.
+var sharedPodValues = []struct{ name, values, reloader, path, want string }{
+	{"labels", "commonLabels: {team: x}", "deployment: {labels: {team: x}}", "metadata labels team", "x"},
+	{
+		"affinity", "pod: {affinity: {podAffinity: {}}}", "deployment: {affinity: {podAffinity: {}}}",
+		"spec template spec affinity", "podAffinity: {}",
+	},
+	{
+		"spreading, of its own pods whatever Reloader's are called", "pod: {topologySpreadConstraints: [{topologyKey: zone}]}",
+		"deployment: {topologySpreadConstraints: [{topologyKey: zone, labelSelector: {matchLabels: {app: reloader}}}]}",
+		"spec template spec topologySpreadConstraints",
+		"- labelSelector:\n    matchLabels:\n      app.kubernetes.io/name: LABEL\n  topologyKey: zone",
+	},
+	{"priority", "pod: {priorityClassName: high}", "deployment: {priorityClassName: high}", "spec template spec priorityClassName", "high"},
+	{"a runtime", "pod: {runtimeClassName: gvisor}", "deployment: {runtimeClassName: gvisor}", "spec template spec runtimeClassName", "gvisor"},
+	{"a scheduler", "pod: {schedulerName: mine}", "deployment: {schedulerName: mine}", "spec template spec schedulerName", "mine"},
+	{"DNS", "pod: {dnsConfig: {searches: [a]}}", "deployment: {dnsConfig: {searches: [a]}}", "spec template spec dnsConfig", "searches:\n- a"},
+	{"a user namespace", "pod: {hostUsers: false}", "deployment: {hostUsers: false}", "spec template spec hostUsers", "false"},
+	{"a longer end", "pod: {terminationGracePeriodSeconds: 90}", "", "spec template spec terminationGracePeriodSeconds", "90"},
+	{"a policy of DNS", "pod: {dnsPolicy: Default}", "", "spec template spec dnsPolicy", "Default"},
+	{"names of hosts", "pod: {hostAliases: [{ip: 10.0.0.1, hostnames: [a]}]}", "", "spec template spec hostAliases", "  ip: 10.0.0.1"},
+	{"a user of the container", "securityContext: {runAsUser: 7}", "", "spec template spec containers", "    runAsUser: 7"},
+}
+
+func TestThePodsOfAllProgramsHaveTheValuesOfAll(t *testing.T) {
+	for _, test := range sharedPodValues {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			for _, program := range []string{"watcher", "actuator"} {
+				has(t, rendered(t, test.values), program, test.path, test.want)
+				if test.reloader != "" {
+					has(t, rendered(t, "reloader: {"+test.reloader+"}"), program, test.path, test.want)
+				}
+			}
+			has(t, rendered(t, "{mode: single, "+test.values+"}"), "keyturn", test.path, test.want)
+		})
+	}
+}
+
+func TestAValueMakesNoContainerLessStrict(t *testing.T) {
+	out, err := template(t, "securityContext: {readOnlyRootFilesystem: false, allowPrivilegeEscalation: true, capabilities: {drop: []}}")
+	if err != nil || strings.Contains(out, "readOnlyRootFilesystem: false") || strings.Contains(out, "allowPrivilegeEscalation: true") ||
+		strings.Count(out, "- ALL") != 4 {
+		t.Errorf("got %v and\n%s", err, out)
+	}
+}
+
+func TestTheStrategyIsThatOfTheDeployments(t *testing.T) {
+	const values = "strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0}}"
+	for values, want := range map[string]string{
+		"{" + values + "}": "<nil> map[rollingUpdate:map[maxSurge:0] type:RollingUpdate]", "{mode: single}": "map[type:Recreate] <nil>",
+		"{mode: single, " + values + "}": "map[rollingUpdate:map[maxSurge:0] type:RollingUpdate] <nil>",
+	} {
+		all := rendered(t, values)
+		if got := fmt.Sprint(all[theOnePod].at("spec", "strategy"), " ", all[programs["watcher"]].at("spec", "strategy")); got != want {
+			t.Errorf("with %s: one pod and the watcher have %s, want %s", values, got, want)
+		}
+	}
+}
+
+// has expects the value at a path of the object of a program, or of "keyturn" with one pod, to contain lines of YAML. LABEL in them is the program's.
 func has(t *testing.T, all map[string]object, program, path, want string) {
 	t.Helper()
-	got, err := yaml.Marshal(all[programs[program]].at(strings.Fields(path)...))
+	name, label := programs[program], "keyturn-"+program
+	if program == "keyturn" {
+		name, label = theOnePod, program
+	}
+	got, err := yaml.Marshal(all[name].at(strings.Fields(path)...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := strings.ReplaceAll(want, "PROGRAM", program) + "\n"; !strings.Contains(string(got), want) {
-		t.Errorf("%s of the %s: got\n%swant\n%s", path, program, got, want)
+	if want := strings.ReplaceAll(want, "LABEL", label) + "\n"; !strings.Contains(string(got), want) {
+		t.Errorf("%s of the %s: got\n%s\nwant\n%s", path, program, got, want)
 	}
 }
 
@@ -97,10 +154,7 @@ func TestLabelsOfReloadersVersionAreNotTaken(t *testing.T) {
 
 func TestThePriorityClassIsThereIfAPodHasIt(t *testing.T) {
 	for values, want := range map[string]bool{
-		"{}":                                 true,
-		"watcher: {priorityClassName: high}": true,
-		"namespaces: [team-a]":               false,
-		"{watcher: {priorityClassName: high}, actuator: {priorityClassName: high}}": false,
+		"{}": true, "pod: {priorityClassName: high}": false, "namespaces: [team-a]": false, "mode: single": false,
 	} {
 		if got := rendered(t, values)["PriorityClass <nil>/keyturn"] != nil; got != want {
 			t.Errorf("with %s: got %t, want %t", values, got, want)
@@ -110,14 +164,14 @@ func TestThePriorityClassIsThereIfAPodHasIt(t *testing.T) {
 
 func TestImagesComeFromTheRegistryOfAllCharts(t *testing.T) {
 	for values, want := range map[string]string{
-		"global: {imageRegistry: reg.example.com}":                                                   "reg.example.com/keyturn:devel",
+		"global: {imageRegistry: reg.example.com}":                                                   "reg.example.com/keyturn/keyturn:devel",
 		"{global: {imageRegistry: reg.example.com/}, image: {repository: ghcr.io/a/b}}":              "reg.example.com/a/b:devel",
 		"{global: {imageRegistry: 'reg:5000'}, image: {repository: 'localhost/b', tag: v1}}":         "reg:5000/b:v1",
 		"{global: {imageRegistry: reg}, image: {repository: a/b, tag: v1, name: stakater/reloader}}": "reg/a/b:v1",
 	} {
 		out, err := template(t, values)
-		if err != nil || strings.Count(out, "image: "+want+"\n") != 3 {
-			t.Errorf("with %s: got %v, want three times %s in\n%s", values, err, want, out)
+		if err != nil || strings.Count(out, "image: "+want+"\n") != 4 {
+			t.Errorf("with %s: got %v, want four times %s in\n%s", values, err, want, out)
 		}
 	}
 }

@@ -5,31 +5,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-const readme = `# Keyturn
-
-Restarts the workloads that use a Secret or ConfigMap when its content changes, also where the change begins in OpenBao, Vault, External
-Secrets or cert-manager. [What it does](https://github.com/keyturn/keyturn#readme), and how to [install](https://github.com/keyturn/keyturn/blob/main/docs/install.md#helm),
-[upgrade](https://github.com/keyturn/keyturn/blob/main/docs/upgrade.md) and [operate](https://github.com/keyturn/keyturn/blob/main/docs/operations.md) it.
-
-Once the pods are ready, ` + "`helm test`" + ` checks the installation: it reads the streams through the Service, with the reader's key, the certificate
-and the network policies, and asks every pod that has an address whether it is ready.
-
-## Values
-
-This page is made from values.yaml and values.schema.json by ` + "`make generate`" + `. An unknown or wrong value is an error.
-
-| Value | Type | Default | Meaning |
-| --- | --- | --- | --- |
-`
+// readme is the page of the chart. What is before the table of its values is written by hand.
+const (
+	readme = folder + "/README.md"
+	table  = "| Value | Type | Default | Meaning |\n| --- | --- | --- | --- |\n"
+)
 
 // schema is what values.schema.json says of a value.
 type schema struct {
@@ -87,7 +77,7 @@ const below = "see values.yaml"
 var (
 	valueLine = regexp.MustCompile(`^( *)([A-Za-z]+):(?: (.*))?$`)
 	// A page is read outside of the repository, too.
-	pageName = regexp.MustCompile(`docs/([a-z-]+)\.md`)
+	pageName = regexp.MustCompile(`docs/((?:[a-z-]+/)?([a-z-]+))\.md`)
 )
 
 // values reads the lines of values.yaml, in which each value has a line of its own, or more of a list or a map below it.
@@ -120,22 +110,56 @@ func values(content string) []value {
 	return all
 }
 
+func TestTheExampleOfTheReadmeIsTaken(t *testing.T) {
+	_, example, _ := strings.Cut(testkit.ReadFile(t, readme), "```yaml\n")
+	example, _, _ = strings.Cut(example, "```")
+	all := rendered(t, example)
+	if all["PrometheusRule keyturn-system/keyturn"] == nil || all["ConfigMap keyturn-system/keyturn-dashboard"] != nil {
+		t.Error("want the alerts without the dashboard")
+	}
+}
+
+// mostValues is how many values a reader is asked to go through.
+const mostValues = 105
+
+func TestTheChartHasNoMoreValuesThanAReaderTakes(t *testing.T) {
+	content := testkit.ReadFile(t, folder+"/values.yaml")
+	var all map[string]any
+	if err := yaml.Unmarshal([]byte(content), &all); err != nil {
+		t.Fatal(err)
+	}
+	if got := leaves(all); got > mostValues {
+		t.Errorf("got %d values, want %d at most", got, mostValues)
+	}
+}
+
+// leaves counts the values in a value: a list, and a map without a default, are one.
+func leaves(value any) int {
+	in, _ := value.(map[string]any)
+	if len(in) == 0 {
+		return 1
+	}
+	count := 0
+	for _, one := range in {
+		count += leaves(one)
+	}
+	return count
+}
+
 func TestReferenceOfTheValuesIsWhatTheChartSays(t *testing.T) {
-	content, err := os.ReadFile(folder + "/values.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(folder + "/values.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := testkit.ReadFile(t, folder+"/values.yaml")
+	raw := testkit.ReadFile(t, folder+"/values.schema.json")
 	var top schema
-	if err := json.Unmarshal(raw, &top); err != nil {
+	if err := json.Unmarshal([]byte(raw), &top); err != nil {
 		t.Fatal(err)
 	}
-	doc := bytes.NewBufferString(readme)
+	text, _, found := strings.Cut(testkit.ReadFile(t, readme), table)
+	if !found {
+		t.Fatalf("%s has no table of the values", readme)
+	}
+	doc := bytes.NewBufferString(text + table)
 	listed := map[string]bool{}
-	all := values(string(content))
+	all := values(content)
 	for i, one := range all {
 		of, known := top.of(one.path, top.Defs)
 		root, _, nested := strings.Cut(one.path, ".")
@@ -157,13 +181,13 @@ func TestReferenceOfTheValuesIsWhatTheChartSays(t *testing.T) {
 		if one.text != "" && one.text != below {
 			one.text = "`" + one.text + "`"
 		}
-		comment := pageName.ReplaceAllString(strings.ReplaceAll(one.comment, "|", `\|`), "[$1](https://github.com/keyturn/keyturn/blob/main/docs/$1.md)")
+		comment := pageName.ReplaceAllString(strings.ReplaceAll(one.comment, "|", `\|`), "[$2](https://github.com/keyturn/keyturn/blob/main/docs/$1.md)")
 		fmt.Fprintf(doc, "| `%s` | %s | %s | %s |\n", one.path, of.name(top.Defs), one.text, comment)
 	}
 	for _, name := range slices.Sorted(maps.Keys(top.Properties)) {
-		if !listed[name] && !strings.HasPrefix(name, "kube") && !slices.Contains([]string{"namespace", "nameOverride", "fullnameOverride"}, name) {
+		if !listed[name] && !strings.HasPrefix(name, "kube") && !slices.Contains([]string{"namespace", "nameOverride"}, name) {
 			t.Errorf("%s is in the schema and not in values.yaml", name)
 		}
 	}
-	testkit.Golden(t, folder+"/README.md", doc.Bytes())
+	testkit.Golden(t, readme, doc.Bytes())
 }

@@ -22,11 +22,7 @@ func TestReleasesInNamespacesOfTheirOwnShareNoObject(t *testing.T) {
 			t.Parallel()
 			releases := map[string]string{}
 			for _, release := range []string{systemNamespace, "tools", "jobs", "secret-stores"} {
-				out, err := helm(t, fmt.Sprintf(values, release, release), "template", "keyturn", folder, "--namespace", release)
-				if err != nil {
-					t.Fatalf("%v\n%s", err, out)
-				}
-				all := objects(t, out)
+				all := objects(t, releasedIn(t, release, fmt.Sprintf(values, release, release)))
 				namesWhatIsThere(t, all)
 				for object := range all {
 					if other, taken := releases[object]; taken {
@@ -63,11 +59,7 @@ func TestAnObjectOutsideOfTheNamespaceOfTheReleaseIsNamedForIt(t *testing.T) {
 			"PodMonitor p/keyturn-watcher.tools", "PrometheusRule p/keyturn.tools",
 		},
 	} {
-		out, err := helm(t, "reloader: {podMonitor: {enabled: true, namespace: p}}", "template", "keyturn", folder, "--namespace", release)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		all := objects(t, out)
+		all := objects(t, releasedIn(t, release, "reloader: {podMonitor: {enabled: true, namespace: p}}"))
 		for _, name := range names {
 			if all[name] == nil {
 				t.Errorf("the release in %s has no %s", release, name)

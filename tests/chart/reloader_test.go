@@ -35,12 +35,12 @@ func TestReloadersValuesAreTakenOver(t *testing.T) {
 		{
 			"names of annotations", "custom_annotations: {auto: example.org/auto, secret_auto: example.org/s, pauseTime: example.org/at, match: ''}",
 			map[string]any{
-				"KEYTURN_RELOADER_ANNOTATIONS": "auto-annotation=example.org/auto,pause-deployment-time-annotation=example.org/at,secret-auto-annotation=example.org/s",
+				"KEYTURN_RELOADER": "on,metrics,strategy=env-vars,auto-annotation=example.org/auto,pause-deployment-time-annotation=example.org/at,secret-auto-annotation=example.org/s",
 			},
 		},
 		{"deletions, as a string", "reloadOnDelete: 'true'", map[string]any{"KEYTURN_ROLL_ON_DELETE": "true"}},
-		{"no Jobs, as a string", "ignoreJobs: 'true'", map[string]any{"KEYTURN_RECREATE_JOBS": nil}},
-		{"the default strategy", "reloadStrategy: default", map[string]any{"KEYTURN_RELOADER_STRATEGY": "env-vars"}},
+		{"no Jobs, as a string", "ignoreJobs: 'true'", map[string]any{"KEYTURN_JOBS": "start"}},
+		{"the default strategy", "reloadStrategy: default", map[string]any{"KEYTURN_RELOADER": "on,metrics,strategy=env-vars"}},
 		{"what is so anyway", "syncAfterRestart: true, readOnlyRootFileSystem: true, enableMetricsByNamespace: true", map[string]any{}},
 	}
 	always := rendered(t, "reloaderMode: true")[settings]["data"].(map[string]any)
@@ -55,20 +55,6 @@ func TestReloadersValuesAreTakenOver(t *testing.T) {
 				t.Errorf("settings (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestNamespacesOfReloadersValuesHaveRolesOnly(t *testing.T) {
-	o := rendered(t, "reloader: {watchGlobally: false, namespaces: [team-a]}")
-	for _, name := range []string{"Role team-a/keyturn-watcher", "Role keyturn-system/keyturn-actuator"} {
-		if o[name] == nil {
-			t.Errorf("there is no %s", name)
-		}
-	}
-	for name := range o {
-		if strings.HasPrefix(name, "ClusterRole") {
-			t.Errorf("there is %s", name)
-		}
 	}
 }
 
@@ -104,10 +90,8 @@ func TestAValueOfReloaderThatKeyturnHasNotSaysWhatToUseInstead(t *testing.T) {
 }
 
 func TestAValueBesideReloadersSaysWhatToUseInstead(t *testing.T) {
-	out, err := template(t, "image: {repository: reg.example.com/stakater/reloader}")
-	if want := `: image.repository: is "reg.example.com/stakater/reloader", want the image of Keyturn`; err == nil || !strings.Contains(out, want) {
-		t.Errorf("got %v, want %q in\n%s", err, want, out)
-	}
+	refuses(t, "image: {repository: reg.example.com/stakater/reloader}",
+		`: image.repository: is "reg.example.com/stakater/reloader", want the image of Keyturn`)
 }
 
 func TestReplicasOfTheCommandLineAreAsThoseOfAFile(t *testing.T) {
@@ -148,9 +132,7 @@ func TestAValueOfReloaderIsTakenOnceItsSubstituteIsSet(t *testing.T) {
 		"{image: {repository: registry.example.com/keyturn, name: mirror/reloader}}",
 		"{reloader: {serviceAccount: {create: false, name: x}}, watcher: {serviceAccount: {create: false, name: a}}, actuator: {serviceAccount: {create: false, name: b}}}",
 	} {
-		if out, err := template(t, values); err != nil {
-			t.Errorf("with %s: %v\n%s", values, err, out)
-		}
+		rendered(t, values)
 	}
 }
 

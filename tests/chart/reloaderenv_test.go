@@ -27,7 +27,7 @@ func TestReloadersAlertsAreTheActuators(t *testing.T) {
 			"HTTPS_PROXY": "http://proxy:3128", "NODE": "map[fieldRef:map[fieldPath:spec.nodeName]]",
 			"ALERT_ON_RELOAD":       secretKey("keyturn-reloader", "ALERT_ON_RELOAD"),
 			"ALERT_WEBHOOK_URL":     secretKey("keyturn-reloader", "ALERT_WEBHOOK_URL"),
-			"KEYTURN_WEBHOOK_URL":   secretKey("keyturn-reloader", "KEYTURN_WEBHOOK_URL"),
+			"KEYTURN_RELOADER":      secretKey("keyturn-reloader", "KEYTURN_RELOADER"),
 			"ALERT_ADDITIONAL_INFO": secretKey("mine", "info"),
 		},
 	} {
@@ -41,9 +41,9 @@ func TestReloadersAlertsAreTheActuators(t *testing.T) {
 	}
 	secret, _ := all["Secret keyturn-system/keyturn-reloader"]["data"].(map[string]any)
 	want := map[string]any{
-		"ALERT_ON_RELOAD":     base64.StdEncoding.EncodeToString([]byte("true")),
-		"ALERT_WEBHOOK_URL":   base64.StdEncoding.EncodeToString([]byte(address)),
-		"KEYTURN_WEBHOOK_URL": base64.StdEncoding.EncodeToString([]byte(address)),
+		"ALERT_ON_RELOAD":   base64.StdEncoding.EncodeToString([]byte("true")),
+		"ALERT_WEBHOOK_URL": base64.StdEncoding.EncodeToString([]byte(address)),
+		"KEYTURN_RELOADER":  base64.StdEncoding.EncodeToString([]byte("on,metrics,strategy=env-vars,webhook-url=" + address)),
 	}
 	if diff := cmp.Diff(want, secret); diff != "" {
 		t.Errorf("Secret (-want +got):\n%s", diff)

@@ -3,12 +3,13 @@ package chart
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // settings is the ConfigMap with the variables of both programs, and metaInfo the one that tells tools about Reloader.
@@ -33,8 +34,11 @@ func TestWhoDoesNotComeFromReloaderSeesNothingOfIt(t *testing.T) {
 func TestReloadersModeIsOnWithAnyOfItsValues(t *testing.T) {
 	for _, values := range []string{"reloaderMode: true", "reloader: {logLevel: info}"} {
 		all := rendered(t, values)
-		if got := all[settings].at("data", "KEYTURN_RELOADER"); got != "true" {
+		if got := all[settings].at("data", "KEYTURN_RELOADER"); got != "on,metrics,strategy=env-vars" {
 			t.Errorf("with %s: got KEYTURN_RELOADER %v", values, got)
+		}
+		if got := all[settings].at("data", "KEYTURN_ROLL_ON_CREATE"); got != "never" {
+			t.Errorf("with %s: got KEYTURN_ROLL_ON_CREATE %v", values, got)
 		}
 		if all[metaInfo] == nil {
 			t.Errorf("with %s there is no %s", values, metaInfo)
@@ -93,28 +97,17 @@ func TestReloadersOptionsArePublished(t *testing.T) {
 	}
 }
 
-func TestReloadersDefaultsAreNotKeyturns(t *testing.T) {
-	data, _ := rendered(t, "reloaderMode: true")[settings]["data"].(map[string]any)
-	for name, want := range map[string]string{
-		"KEYTURN_RELOADER_STRATEGY": "env-vars", "KEYTURN_ROLL_ON_CREATE": "never", "KEYTURN_RELOADER_METRICS": "true",
-	} {
-		if data[name] != want {
-			t.Errorf("%s: got %v, want %s", name, data[name], want)
-		}
-	}
-}
-
 // One of Reloader's metrics has the label namespace, which Prometheus otherwise takes for that of the pod.
 func TestReloadersMonitorsKeepTheLabelsOfItsMetrics(t *testing.T) {
 	for values, want := range map[string]any{
-		"monitoring: {enabled: true}":                                                                    nil,
-		"{reloaderMode: true, monitoring: {enabled: true}}":                                              true,
-		"{reloaderMode: true, monitoring: {enabled: true, honorLabels: false}}":                          false,
-		"reloader: {podMonitor: {enabled: true}}":                                                        true,
-		"reloader: {serviceMonitor: {enabled: true}}":                                                    true,
-		"reloader: {serviceMonitor: {enabled: true, honorLabels: false}}":                                false,
-		"{reloader: {podMonitor: {enabled: true}}, monitoring: {honorLabels: false}}":                    false,
-		"{reloader: {podMonitor: {enabled: true, honorLabels: true}}, monitoring: {honorLabels: false}}": true,
+		"monitoring: {enabled: true}":                                                                                  nil,
+		"{reloaderMode: true, monitoring: {enabled: true}}":                                                            true,
+		"{reloaderMode: true, monitoring: {enabled: true, podMonitor: {honorLabels: false}}}":                          false,
+		"reloader: {podMonitor: {enabled: true}}":                                                                      true,
+		"reloader: {serviceMonitor: {enabled: true}}":                                                                  true,
+		"reloader: {serviceMonitor: {enabled: true, honorLabels: false}}":                                              false,
+		"{reloader: {podMonitor: {enabled: true}}, monitoring: {podMonitor: {honorLabels: false}}}":                    false,
+		"{reloader: {podMonitor: {enabled: true, honorLabels: true}}, monitoring: {podMonitor: {honorLabels: false}}}": true,
 	} {
 		endpoints := rendered(t, values)["PodMonitor keyturn-system/keyturn-actuator"].at("spec", "podMetricsEndpoints").([]any)
 		if got := endpoints[0].(map[string]any)["honorLabels"]; got != want {
@@ -155,7 +148,7 @@ func TestReloadersModeMayWhatItDoesWithJobs(t *testing.T) {
 		}
 	}
 	data, _ := rendered(t, "reloaderMode: true")[settings]["data"].(map[string]any)
-	if data["KEYTURN_START_CRONJOBS"] != "true" || data["KEYTURN_RECREATE_JOBS"] != "true" {
+	if data["KEYTURN_JOBS"] != "start,recreate" {
 		t.Errorf("got %v", data)
 	}
 }
@@ -164,11 +157,7 @@ func TestReloadersModeMayWhatItDoesWithJobs(t *testing.T) {
 func TestEveryVariableOfTheChartIsAFlag(t *testing.T) {
 	var pages strings.Builder
 	for _, program := range []string{"watcher", "actuator"} {
-		page, err := os.ReadFile("../../docs/flags-" + program + ".md")
-		if err != nil {
-			t.Fatal(err)
-		}
-		pages.Write(page)
+		pages.WriteString(testkit.ReadFile(t, "../../docs/reference/flags-"+program+".md"))
 	}
 	data, _ := rendered(t, `{secretStores: {enabled: true}, selector: a, reloader: {autoReloadAll: true, isArgoRollouts: true, namespaceSelector: a,
 		reloadOnDelete: true, ignoreCronJobs: true, enableCSIIntegration: true, ignoreSecrets: true, logLevel: debug, enableMetricsByNamespace: true, custom_annotations: {auto: a/b}}}`)[settings]["data"].(map[string]any)

@@ -2,24 +2,22 @@ package chart
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // reloaderDefaults are the values of Reloader's chart, by path.
 func reloaderDefaults(t *testing.T) map[string]any {
 	t.Helper()
-	content, err := os.ReadFile("testdata/reloader-values.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := testkit.ReadFile(t, "testdata/reloader-values.yaml")
 	var values map[string]any
-	if err := yaml.Unmarshal(content, &values); err != nil {
+	if err := yaml.Unmarshal([]byte(content), &values); err != nil {
 		t.Fatal(err)
 	}
 	return values
@@ -118,12 +116,9 @@ func hasLine(manifests, lines string) bool {
 	return strings.Contains(trimmed.String()+"\n", "\n"+lines+"\n")
 }
 
-// TestTheReloaderPageHasAllOfReloader holds docs/reloader.md to the values and flags of Reloader.
+// TestTheReloaderPageHasAllOfReloader holds docs/reference/reloader.md to the values and flags of Reloader.
 func TestTheReloaderPageHasAllOfReloader(t *testing.T) {
-	page, err := os.ReadFile("../../docs/reloader.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testkit.ReadFile(t, "../../docs/reference/reloader.md")
 	names := map[string]bool{}
 	for path := range reloaderDefaults(t) {
 		name, isReloaders := strings.CutPrefix(path, "reloader.")
@@ -141,7 +136,7 @@ func TestTheReloaderPageHasAllOfReloader(t *testing.T) {
 		names[name] = true
 	}
 	for name := range names {
-		if !strings.Contains(string(page), "`"+name+"`") && !strings.Contains(string(page), "`"+name+".") {
+		if !strings.Contains(page, "`"+name+"`") && !strings.Contains(page, "`"+name+".") {
 			t.Errorf("%s is not on the page", name)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // folder is the chart, and systemNamespace the namespace that the manifests of kustomize are written for.
@@ -27,11 +28,7 @@ const (
 // helm runs helm with values, isolated from the user's configuration, and returns both of its outputs.
 func helm(t *testing.T, values string, args ...string) (string, error) {
 	t.Helper()
-	binary, err := build.Binary(t.Context(), os.Stderr, build.Helm)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), binary, append(args, "--values", "-")...)
+	cmd := exec.CommandContext(t.Context(), build.Tool(t, build.Helm), append(args, "--values", "-")...)
 	home := t.TempDir()
 	// A process lives for a tenth of a second. Collecting its garbage would make that half as long again.
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "GOGC=off")
@@ -66,43 +63,61 @@ func rendered(t *testing.T, values string) map[string]object {
 	return objects(t, out)
 }
 
-// withTests are the objects that the chart makes with values, those of helm test among them.
-func withTests(t *testing.T, values string) map[string]object {
+// refuses holds that the chart has an error for values, which says what is wanted.
+func refuses(t *testing.T, values, want string) {
 	t.Helper()
-	out, err := helm(t, values, "template", "keyturn", folder, "--namespace", systemNamespace)
+	if out, err := template(t, values); err == nil || !strings.Contains(out, want) {
+		t.Errorf("with %s: got %v, want %q in\n%s", values, err, want, out)
+	}
+}
+
+// releasedIn is what the chart makes with values in a namespace, the objects of helm test among it.
+func releasedIn(t *testing.T, namespace, values string) string {
+	t.Helper()
+	out, err := helm(t, values, "template", "keyturn", folder, "--namespace", namespace)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	return objects(t, out)
+	return out
+}
+
+// withTests are the objects that the chart makes with values, those of helm test among them.
+func withTests(t *testing.T, values string) map[string]object {
+	t.Helper()
+	return objects(t, releasedIn(t, systemNamespace, values))
 }
 
 // kustomized are the objects of a folder of deploy with components of deploy/components.
 func kustomized(t *testing.T, base string, components ...string) map[string]object {
 	t.Helper()
-	out, err := overlaid(t, base, components...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return objects(t, string(out))
+	return objects(t, built(t, overlay(t, "", base, components...)))
 }
 
-// overlaid are the manifests of an overlay of a folder of deploy with components, or the error of its build. A component with a slash in its name is not
-// in deploy/components.
-func overlaid(t *testing.T, base string, components ...string) ([]byte, error) {
+// overlay is a folder with an overlay of a folder of deploy with components, and with more in its kustomization. A component with a slash in its name is
+// not in deploy/components.
+func overlay(t *testing.T, more, base string, components ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	var overlay strings.Builder
-	fmt.Fprintf(&overlay, "resources: [%s]\ncomponents:\n", deployFrom(t, dir, base))
+	var content strings.Builder
+	fmt.Fprintf(&content, "resources: [%s]\ncomponents:\n", deployFrom(t, dir, base))
 	for _, component := range components {
 		if !strings.Contains(component, "/") {
 			component = "components/" + component
 		}
-		fmt.Fprintf(&overlay, "- %s\n", deployFrom(t, dir, component))
+		fmt.Fprintf(&content, "- %s\n", deployFrom(t, dir, component))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay.String()), 0o600); err != nil {
+	testkit.WriteFile(t, filepath.Join(dir, "kustomization.yaml"), content.String()+more)
+	return dir
+}
+
+// built are the manifests of a kustomization.
+func built(t *testing.T, dir string) string {
+	t.Helper()
+	out, err := testbed.Kustomize(t.Context(), os.Stderr, dir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return testbed.Kustomize(t.Context(), os.Stderr, dir)
+	return string(out)
 }
 
 // deployFrom is the path of a folder of deploy from a folder in which there is a kustomization.
@@ -139,13 +154,13 @@ func (o object) at(fields ...string) any {
 var generated = regexp.MustCompile(`\b(keyturn|keyturn-nats|keyturn-keys|keyturn-store-access|keyturn-targets|keyturn-projections)-(?:[2456789bcdfghkmt]{10}|[0-9a-f]{8})\b`)
 
 // objects parses manifests, by kind, namespace and name. It removes what cannot be equal in Helm and Kustomize: digests in names
-// and annotations, annotations for Flux, the Namespace, which Helm creates itself, a setting that says nothing, which deploy/namespace
-// reads, and the order of the rules in roles and network policies.
+// and annotations, annotations for Flux, the Namespace, which Helm creates itself, the registry of the image, which overlays name, a setting that
+// says nothing, which deploy/namespace reads, and the order of the rules in roles and network policies.
 func objects(t *testing.T, manifests string) map[string]object {
 	t.Helper()
 	all := map[string]object{}
 	for document := range bytes.SplitSeq([]byte(manifests), []byte("\n---\n")) {
-		text := generated.ReplaceAllString(string(document), "$1")
+		text := strings.ReplaceAll(generated.ReplaceAllString(string(document), "$1"), "image: ghcr.io/keyturn/keyturn:", "image: keyturn:")
 		o := object{}
 		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
 			t.Fatalf("%v in\n%s", err, text)

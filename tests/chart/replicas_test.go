@@ -6,17 +6,6 @@ import (
 	"testing"
 )
 
-func TestThreeActuatorsAreOneClusterOfEmbeddedNATS(t *testing.T) {
-	for values, want := range map[string]string{
-		"{actuator: {replicas: 3}, nats: {url: nats://a:4222}}":        "actuator.replicas: is for the NATS that the actuator embeds, want nats.url empty",
-		"{actuator: {replicas: 3}, nats: {leaf: {hub: tls://b:7422}}}": "actuator.replicas: a leaf node of a hub has one actuator, want nats.leaf.hub empty",
-	} {
-		if out, err := template(t, values); err == nil || !strings.Contains(out, want) {
-			t.Errorf("with %s: got %v, want %q in\n%s", values, err, want, out)
-		}
-	}
-}
-
 func TestTheNumberOfWatchersFollowsWhatTheyServeUnlessItIsSet(t *testing.T) {
 	const budget = "PodDisruptionBudget keyturn-system/keyturn-watcher"
 	for values, want := range map[string]int{

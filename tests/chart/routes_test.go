@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/bus/embedded"
+	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -50,9 +51,7 @@ func routesOf(t *testing.T, pod string, objects map[string]object) *server.Optio
 	files, _ := objects["ConfigMap keyturn-system/keyturn-nats"].at("data").(map[string]any)
 	for name, content := range files {
 		text := strings.ReplaceAll(fmt.Sprint(content), "/etc/keyturn", dir)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, filepath.Join(dir, name), text)
 	}
 	t.Setenv("POD_NAME", pod)
 	for _, program := range []string{"WATCHER", "ACTUATOR", "READER"} {
@@ -70,7 +69,7 @@ func routesOf(t *testing.T, pod string, objects map[string]object) *server.Optio
 	testkit.NewCA(t).Issue(t, clients, time.Now().Add(time.Hour))
 	t.Setenv("NATS_TLS_CERT", filepath.Join(clients, "tls.crt"))
 	t.Setenv("NATS_TLS_KEY", filepath.Join(clients, "tls.key"))
-	t.Setenv("NATS_PROJECTOR_CONSUMERS", testkit.ProjectorConsumers(t, "../../deploy", "prod"))
+	t.Setenv("NATS_LISTEN", "0.0.0.0:4222")
 	options, err := server.ProcessConfigFile(filepath.Join(dir, "replicas.conf"))
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +112,7 @@ func TestTheRoutesLeadToThePodsAndToNothingElse(t *testing.T) {
 	}
 	names := objects["Service keyturn-system/"+service]
 	got := fmt.Sprintf("%v %v %v", names.at("spec", "clusterIP"), names.at("spec", "publishNotReadyAddresses"), names.at("spec", "ports"))
-	if want := "None true [map[name:nats-routes port:6222 targetPort:nats-routes]]"; got != want {
+	if want := "None true [map[name:nats-routes port:6222 targetPort:6222]]"; got != want {
 		t.Errorf("Service %s: got %s, want the pods' names before they are ready", service, got)
 	}
 	const peers = "podSelector:map[matchLabels:map[app.kubernetes.io/name:keyturn-actuator]]"
@@ -145,7 +144,7 @@ func TestComponentsThatExcludeEachOtherDoNotBuild(t *testing.T) {
 	} {
 		t.Run(strings.Join(both, " and then "), func(t *testing.T) {
 			t.Parallel()
-			if out, err := overlaid(t, "base", both...); err == nil {
+			if out, err := testbed.Kustomize(t.Context(), os.Stderr, overlay(t, "", "base", both...)); err == nil {
 				t.Errorf("got %d bytes of manifests, want an error", len(out))
 			}
 		})

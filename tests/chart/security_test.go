@@ -3,22 +3,20 @@ package chart
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// TestTheSecurityPageListsEveryRight holds the table of rights in docs/security.md to the roles of the manifests, both ways.
-func TestTheSecurityPageListsEveryRight(t *testing.T) {
-	page, err := os.ReadFile("../../docs/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+// TestThePageOfPermissionsListsEveryRight holds the table of rights in docs/reference/permissions.md to the roles of the manifests, both ways.
+func TestThePageOfPermissionsListsEveryRight(t *testing.T) {
+	page := testkit.ReadFile(t, "../../docs/reference/permissions.md")
 	documented := map[string]bool{}
-	for line := range strings.Lines(string(page)) {
+	for line := range strings.Lines(page) {
 		cells := strings.Split(line, " | ")
 		account, ok := strings.CutPrefix(cells[0], "| `keyturn-")
 		if !ok || len(cells) != 5 {

@@ -1,26 +1,23 @@
 package chart
 
 import (
-	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // heading begins a section of a page.
 var heading = regexp.MustCompile(`\n##+ `)
 
-// blocksOfPage are the blocks of YAML in a section of docs/install.md, without those of its subsections.
-func blocksOfPage(t *testing.T, title string) []string {
+// blocksOfPage are the blocks of YAML in a section of a page in docs/how-to, without those of its subsections.
+func blocksOfPage(t *testing.T, name, title string) []string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/install.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(page), "\n"+title+"\n")
+	page := testkit.ReadFile(t, "../../docs/how-to/"+name)
+	_, section, _ := strings.Cut(page, "\n"+title+"\n")
 	var blocks []string
 	for _, match := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(heading.Split(section, 2)[0], -1) {
 		blocks = append(blocks, match[1])
@@ -40,17 +37,11 @@ func TestTheExampleWithANATSOfYourOwnNamesThisNATS(t *testing.T) {
 }
 
 func TestThePatchOfThePageReplacesWhatComponentsSet(t *testing.T) {
-	blocks := blocksOfPage(t, "## Kustomize")
+	blocks := blocksOfPage(t, "install.md", "## Kustomize")
 	if len(blocks) != 2 {
 		t.Fatalf("the section has %d blocks, want an overlay and a patch", len(blocks))
 	}
-	dir := t.TempDir()
-	var components []string
-	for _, component := range []string{"secret-stores", "secret-provider-classes"} {
-		components = append(components, deployFrom(t, dir, "components/"+component))
-	}
-	overlay := fmt.Sprintf("resources: [%s]\ncomponents: [%s]\n", deployFrom(t, dir, "base"), strings.Join(components, ", "))
-	write(t, dir, "kustomization.yaml", overlay+blocks[1])
+	dir := overlay(t, blocks[1], "base", "secret-stores", "secret-provider-classes")
 	settings := objects(t, built(t, dir))["ConfigMap keyturn-system/keyturn"]
 	const want = "secret,configmap,externalsecret,certificate,secretproviderclass"
 	if got := settings.at("data", "KEYTURN_SOURCES"); got != want {

@@ -2,7 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -11,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/workload"
-	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestWhoMayNameWhichPathsIsWhereTheActuatorReadsIt(t *testing.T) {
@@ -21,22 +20,10 @@ func TestWhoMayNameWhichPathsIsWhereTheActuatorReadsIt(t *testing.T) {
 		grantsAre(t, rendered(t, "storeAccess: {"+grants+"}"), want)
 	})
 	t.Run("with the component", func(t *testing.T) {
-		root := t.TempDir()
-		if err := os.CopyFS(filepath.Join(root, "deploy"), os.DirFS("../../deploy")); err != nil {
-			t.Fatal(err)
-		}
-		const overlay = "resources: [deploy/base]\ncomponents: [deploy/components/store-access]\nconfigMapGenerator:\n" +
-			"- {name: keyturn-store-access, namespace: keyturn-system, files: [grants.yaml]}\n"
-		for name, content := range map[string]string{"kustomization.yaml": overlay, "grants.yaml": grants + "\n"} {
-			if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		out, err := testbed.Kustomize(t.Context(), os.Stderr, root)
-		if err != nil {
-			t.Fatal(err)
-		}
-		grantsAre(t, objects(t, string(out)), want)
+		const file = "configMapGenerator: [{name: keyturn-store-access, namespace: keyturn-system, files: [grants.yaml]}]\n"
+		dir := overlay(t, file, "base", "store-access")
+		testkit.WriteFile(t, filepath.Join(dir, "grants.yaml"), grants+"\n")
+		grantsAre(t, objects(t, built(t, dir)), want)
 	})
 	if rendered(t, "{}")["ConfigMap "+systemNamespace+"/keyturn-store-access"] != nil {
 		t.Error("without grants there is a ConfigMap")
@@ -53,9 +40,7 @@ func grantsAre(t *testing.T, all map[string]object, want workload.StoreAccess) {
 	}
 	content, _ := all["ConfigMap "+systemNamespace+"/keyturn-store-access"].at("data", path.Base(file)).(string)
 	name := filepath.Join(t.TempDir(), "grants.yaml")
-	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, name, content)
 	got, err := workload.ReadStoreAccess(name)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // recipes are the folders of deploy/targets with a file of targets.
@@ -43,12 +44,9 @@ func TestEachRecipeGrantsAndConfinesWhatItLists(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			content := testkit.ReadFile(t, file)
 			byKustomize := kustomized(t, "base", "targets", "targets/"+recipe)
-			byChart := rendered(t, string(content))
+			byChart := rendered(t, content)
 			targetsAre(t, byKustomize, kinds)
 			targetsAre(t, byChart, kinds)
 			var rights []string
@@ -84,9 +82,7 @@ func targetsAre(t *testing.T, all map[string]object, want workload.Kinds) {
 	dir := t.TempDir()
 	files, _ := all["ConfigMap "+systemNamespace+"/keyturn-targets"].at("data").(map[string]any)
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, path.Base(name)), []byte(fmt.Sprint(content)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, filepath.Join(dir, path.Base(name)), fmt.Sprint(content))
 	}
 	got, err := workload.ReadTargets(dir)
 	if err != nil || !slices.Equal(got.Names(), want.Names()) {
@@ -126,12 +122,9 @@ func TestEventsAboutATargetAreUpToItsOwnPolicy(t *testing.T) {
 	for _, recipe := range recipes(t) {
 		t.Run(recipe, func(t *testing.T) {
 			t.Parallel()
-			content, err := os.ReadFile(filepath.Join("../../deploy/targets", recipe, recipe+".yaml"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			content := testkit.ReadFile(t, filepath.Join("../../deploy/targets", recipe, recipe+".yaml"))
 			for name, all := range map[string]map[string]object{
-				"kustomize": kustomized(t, "base", "targets", "targets/"+recipe), "the chart": rendered(t, string(content)),
+				"kustomize": kustomized(t, "base", "targets", "targets/"+recipe), "the chart": rendered(t, content),
 			} {
 				given, taken := map[string]bool{}, map[string]bool{}
 				for _, o := range all {
@@ -154,13 +147,10 @@ func TestEventsAboutATargetAreUpToItsOwnPolicy(t *testing.T) {
 }
 
 func TestWithoutAdmissionPolicyThereIsNoneOfATarget(t *testing.T) {
-	content, err := os.ReadFile("../../deploy/targets/prometheus-operator/prometheus-operator.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := testkit.ReadFile(t, "../../deploy/targets/prometheus-operator/prometheus-operator.yaml")
 	for name, all := range map[string]map[string]object{
 		"kustomize": kustomized(t, "base", "targets", "targets/prometheus-operator", "without-admission-policy"),
-		"the chart": rendered(t, string(content)+"\nadmissionPolicy: {enabled: false}\n"),
+		"the chart": rendered(t, content+"\nadmissionPolicy: {enabled: false}\n"),
 	} {
 		for object := range all {
 			if strings.HasPrefix(object, "ValidatingAdmission") {
@@ -173,9 +163,7 @@ func TestWithoutAdmissionPolicyThereIsNoneOfATarget(t *testing.T) {
 func TestATriggerThatTheChartCannotConfineIsRefused(t *testing.T) {
 	const form = "targets: [{apiVersion: example.org/v1, kind: Widget, resource: widgets, template: spec.template, trigger: {%s}}]"
 	for _, trigger := range []string{"annotations: metadata.annotations", "annotations: \"spec['a']\"", "field: status.phase", "field: \"metadata.annotations['a'b']\""} {
-		if out, err := template(t, fmt.Sprintf(form, trigger)); err == nil || !strings.Contains(out, "/targets/0/trigger") {
-			t.Errorf("%s: got %v and\n%s", trigger, err, out)
-		}
+		refuses(t, fmt.Sprintf(form, trigger), "/targets/0/trigger")
 	}
 	for trigger, want := range map[string][]string{
 		"annotations: spec.a.b": {

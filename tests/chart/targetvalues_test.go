@@ -12,9 +12,7 @@ func TestAGroupThatTheActuatorRefusesIsRefused(t *testing.T) {
 		"v1", "apps/v1", "batch/v1", "rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1", "argoproj.io/v1alpha1", "external-secrets.io/v1",
 		"example.org", "example.org/v1/v2", ".example.org/v1",
 	} {
-		if out, err := template(t, fmt.Sprintf(form, version)); err == nil || !strings.Contains(out, "/targets/0/apiVersion") {
-			t.Errorf("%s: got %v and %.200s", version, err, out)
-		}
+		refuses(t, fmt.Sprintf(form, version), "/targets/0/apiVersion")
 	}
 	for _, version := range []string{"example.org/v1", "monitoring.coreos.com/v1", "postgres-operator.crunchydata.com/v1beta1", "ak8s.io/v1"} {
 		rendered(t, fmt.Sprintf(form, version))
@@ -64,11 +62,7 @@ func TestThePolicyOfATargetHasItsValuesAsTheyAre(t *testing.T) {
 		about = "object.involvedObject.kind in ['ACCOUNT'] && object.involvedObject.?apiVersion.orValue('').startsWith('keyturn-system.example.org/')"
 	)
 	for _, namespace := range []string{systemNamespace, "keyturn-system-tools"} {
-		out, err := helm(t, targets, "template", "keyturn", folder, "--namespace", namespace)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		all := objects(t, out)
+		all := objects(t, releasedIn(t, namespace, targets))
 		policy, known := all["ValidatingAdmissionPolicy <nil>/"+namespace+"-target-account"]
 		if !known {
 			t.Fatalf("in %s: there is no policy of the target", namespace)

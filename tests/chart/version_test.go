@@ -10,7 +10,7 @@ import (
 func TestWhatKustomizeMakesNamesTheVersionOutsideOfPods(t *testing.T) {
 	const label = "app.kubernetes.io/version"
 	want := testkit.Version(t, "../..")
-	for _, base := range []string{"base", "namespaced", "monitoring", "flux/cluster", "flux/namespaced", "flux/monitoring", "flux/alerts"} {
+	for _, base := range []string{"base", "namespaced", "single", "monitoring", "flux/cluster", "flux/namespaced", "flux/monitoring", "flux/alerts"} {
 		for name, one := range kustomized(t, base) {
 			if got := one.at("metadata", "labels", label); got != want {
 				t.Errorf("%s: the version of %s is %v, want %s", base, name, got, want)

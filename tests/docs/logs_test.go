@@ -1,9 +1,6 @@
 package docs
 
 import (
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,30 +11,20 @@ func logged(t *testing.T) map[string][]string {
 	t.Helper()
 	call := regexp.MustCompile(`\.(Debug|Info|Warn|Error)Context\([^,\n]+,\s*"([^"\n]+)"`)
 	levels := map[string][]string{}
-	for _, dir := range []string{"../../cmd", "../../internal"} {
-		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			content, err := os.ReadFile(path)
-			for _, found := range call.FindAllStringSubmatch(string(content), -1) {
-				levels[found[2]] = append(levels[found[2]], strings.ToUpper(found[1]))
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
+	for path, content := range filesIn(t, ".go", "cmd", "internal") {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		for _, found := range call.FindAllStringSubmatch(content, -1) {
+			levels[found[2]] = append(levels[found[2]], strings.ToUpper(found[1]))
 		}
 	}
 	return levels
 }
 
 func TestThePageOfTheLogsHasMessagesThatTheProgramsLog(t *testing.T) {
-	page, err := os.ReadFile("../../docs/logs.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (DEBUG|INFO|WARN|ERROR) \\|").FindAllStringSubmatch(string(page), -1)
+	page := file(t, "docs/operate/logs.md")
+	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (DEBUG|INFO|WARN|ERROR) \\|").FindAllStringSubmatch(page, -1)
 	if len(rows) == 0 {
 		t.Fatal("the page has no message")
 	}

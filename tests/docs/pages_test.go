@@ -2,6 +2,7 @@ package docs
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,17 +16,31 @@ const root = "../.."
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "deploy/*.md", "examples/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "deploy/*.md", "examples/*.md"} {
 		paths, err := fs.Glob(os.DirFS(root), pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range paths {
-			content, err := os.ReadFile(filepath.Join(root, path))
-			if err != nil {
-				t.Fatal(err)
+			found[path] = file(t, path)
+		}
+	}
+	return found
+}
+
+// filesIn are the files in folders and below whose names end so, by their path from the root.
+func filesIn(t *testing.T, suffix string, folders ...string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, folder := range folders {
+		err := fs.WalkDir(os.DirFS(root), folder, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() && strings.HasSuffix(path, suffix) {
+				found[path] = file(t, path)
 			}
-			found[path] = string(content)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	return found
@@ -83,6 +98,19 @@ func TestEveryPageIsLinkedFromTheReadme(t *testing.T) {
 	}
 }
 
+// TestDecisionsAreShort: whoever questions one reads all of it. The one about dependencies is a table.
+func TestDecisionsAreShort(t *testing.T) {
+	for path, content := range pages(t) {
+		most := 350
+		if path == "docs/adr/0001-direct-dependencies.md" {
+			most = 750
+		}
+		if words := len(strings.Fields(content)); strings.HasPrefix(path, "docs/adr/") && words > most {
+			t.Errorf("%s has %d words, want at most %d", path, words, most)
+		}
+	}
+}
+
 // anchors returns the anchors that GitHub derives from the headings of a page.
 func anchors(page string) map[string]bool {
 	all := map[string]bool{}
@@ -99,7 +127,7 @@ func TestEverySettingThatIsNamedExists(t *testing.T) {
 	all := pages(t)
 	known := map[string]bool{}
 	for _, reference := range []string{
-		"docs/flags-actuator.md", "docs/flags-kubectl-keyturn.md", "docs/flags-projector.md", "docs/flags-reloader.md", "docs/flags-watcher.md",
+		"docs/reference/flags-actuator.md", "docs/reference/flags-keyturn.md", "docs/reference/flags-watcher.md",
 	} {
 		for _, name := range variable.FindAllString(all[reference], -1) {
 			known[name] = true
@@ -112,16 +140,7 @@ func TestEverySettingThatIsNamedExists(t *testing.T) {
 	for _, name := range []string{"KEYTURN_AUDIT_TOKEN", "KEYTURN_NATS_PORT", "KEYTURN_FLAG", "KEYTURN_FLOOD", "KEYTURN_RELOAD_MEASURED"} {
 		known[name] = true
 	}
-	if err := filepath.WalkDir(filepath.Join(root, "deploy"), func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		all[path] = string(content)
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	maps.Copy(all, filesIn(t, "", "deploy"))
 	for page, content := range all {
 		for _, name := range variable.FindAllString(content, -1) {
 			if !known[name] {

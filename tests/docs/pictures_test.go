@@ -4,10 +4,11 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // TestAPictureNeedsNothingElse holds pictures to what code hosts show and screen readers read: no script, nothing from elsewhere, a title
@@ -19,12 +20,9 @@ func TestAPictureNeedsNothingElse(t *testing.T) {
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			content, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			content := testkit.ReadFile(t, path)
 			has := map[string]bool{}
-			for decoder := xml.NewDecoder(strings.NewReader(string(content))); ; {
+			for decoder := xml.NewDecoder(strings.NewReader(content)); ; {
 				token, err := decoder.Token()
 				if errors.Is(err, io.EOF) {
 					break
@@ -47,11 +45,11 @@ func TestAPictureNeedsNothingElse(t *testing.T) {
 				t.Errorf("got the elements %v, want a title, a desc and no script", has)
 			}
 			for _, want := range []string{`role="img"`, `aria-labelledby="title desc"`, "prefers-color-scheme: dark"} {
-				if !strings.Contains(string(content), want) {
+				if !strings.Contains(content, want) {
 					t.Errorf("want %s", want)
 				}
 			}
-			if strings.Contains(string(content), "@import") || strings.Contains(string(content), "@font-face") {
+			if strings.Contains(content, "@import") || strings.Contains(content, "@font-face") {
 				t.Error("it wants a style or a font from elsewhere")
 			}
 		})

@@ -1,8 +1,7 @@
 package docs
 
 import (
-	"errors"
-	"os"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -10,14 +9,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // TestMakeTestRunsTestsThatExist holds the names in tests/core.txt to tests: go test passes where a name is of none.
 func TestMakeTestRunsTestsThatExist(t *testing.T) {
 	functions, all, found := functionsOf(t, "tests"), "", 0
-	for _, path := range testFiles(t) {
+	for path, content := range testFiles(t) {
 		if filepath.Dir(path) == "tests" {
-			all += file(t, path)
+			all += content
 		}
 	}
 	for line := range strings.Lines(file(t, "tests/core.txt")) {
@@ -52,8 +53,7 @@ func TestTestsOfProgramsAreRunEachTime(t *testing.T) {
 		}
 	}
 	starts := regexp.MustCompile(`\bbuild\.Program\(|\bprograms\.(Build|New)\(`)
-	for _, path := range testFiles(t) {
-		content := file(t, path)
+	for path, content := range testFiles(t) {
 		// The tests of the package that builds programs compile them only to see that it does.
 		if dir := filepath.Dir(path); dir == "tests/testbed/build" || !isTested(t, "unit", dir) || strings.Contains(content, "testkit.Nightly(t)") {
 			continue
@@ -66,7 +66,7 @@ func TestTestsOfProgramsAreRunEachTime(t *testing.T) {
 
 // TestEachTestIsInATier holds the lists of packages in the Makefile to the packages that have tests.
 func TestEachTestIsInATier(t *testing.T) {
-	for _, path := range testFiles(t) {
+	for path := range testFiles(t) {
 		dir := filepath.Dir(path)
 		if !slices.ContainsFunc([]string{"unit", "e2e", "e2e-nightly"}, func(target string) bool { return isTested(t, target, dir) }) {
 			t.Errorf("no target of the Makefile runs the tests in %s", dir)
@@ -87,28 +87,12 @@ func isTested(t *testing.T, target, dir string) bool {
 	})
 }
 
-// testFiles returns the paths of the files with tests of this module.
-func testFiles(t *testing.T) []string {
+// testFiles are the files with tests of this module, by their path from the root.
+func testFiles(t *testing.T) map[string]string {
 	t.Helper()
-	var found []string
-	for _, folder := range []string{"cmd", "examples", "internal", "tests", "tools"} {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry os.DirEntry, err error) error {
-			relative, relErr := filepath.Rel(root, path)
-			switch relative = filepath.ToSlash(relative); {
-			case err != nil || relErr != nil:
-				return errors.Join(err, relErr)
-			case relative == "tests/tools": // modules of their own
-				return filepath.SkipDir
-			case strings.HasSuffix(path, "_test.go"):
-				found = append(found, relative)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return found
+	files := filesIn(t, "_test.go", "cmd", "examples", "internal", "tests", "tools")
+	maps.DeleteFunc(files, func(path, _ string) bool { return strings.HasPrefix(path, "tests/tools/") }) // modules of their own
+	return files
 }
 
 func output(t *testing.T, name string, args ...string) string {
@@ -149,28 +133,23 @@ func TestNoTestIsNamedTwiceInAFortnight(t *testing.T) {
 // functionsOf returns the names of the tests in a folder.
 func functionsOf(t *testing.T, folder string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%s has no tests, %v", folder, err)
-	}
 	var functions []string
-	for _, path := range files {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+	folder = filepath.Clean(folder)
+	for path, content := range filesIn(t, "_test.go", folder) {
+		if filepath.Dir(path) != folder {
+			continue
 		}
-		for _, function := range regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`).FindAllStringSubmatch(string(content), -1) {
+		for _, function := range regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`).FindAllStringSubmatch(content, -1) {
 			functions = append(functions, function[1])
 		}
+	}
+	if len(functions) == 0 {
+		t.Fatalf("%s has no tests", folder)
 	}
 	return functions
 }
 
 func file(t *testing.T, name string) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
+	return testkit.ReadFile(t, filepath.Join(root, name))
 }

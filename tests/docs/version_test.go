@@ -1,8 +1,7 @@
 package docs
 
 import (
-	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -83,23 +82,11 @@ func releasedFiles(t *testing.T) map[string]string {
 			delete(all, path)
 		}
 	}
-	for _, folder := range []string{"deploy", "examples"} {
-		if err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".yaml") {
-				return err
-			}
-			content, err := os.ReadFile(path)
-			name, _ := filepath.Rel(root, path)
-			all[name] = string(content)
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	maps.Copy(all, filesIn(t, ".yaml", "deploy", "examples"))
 	return all
 }
 
-// TestAReleaseIsPublishedWhereItIsInstalledFrom holds deploy/flux to the default of `make release`.
+// TestAReleaseIsPublishedWhereItIsInstalledFrom holds deploy/flux and the chart to the default of `make release`.
 func TestAReleaseIsPublishedWhereItIsInstalledFrom(t *testing.T) {
 	registry := regexp.MustCompile(`(?m)^REGISTRY \?= (\S+)$`).FindStringSubmatch(makefile(t))
 	if registry == nil {
@@ -107,9 +94,10 @@ func TestAReleaseIsPublishedWhereItIsInstalledFrom(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"deploy/flux/cluster/keyturn.yaml": "newName: " + registry[1] + "/keyturn\n", "deploy/flux/oci/source.yaml": "url: oci://" + registry[1] + "/keyturn/manifests\n",
+		"deploy/chart/values.yaml": "repository: " + registry[1] + "/keyturn\n", "deploy/chart/Chart.yaml": "image: " + registry[1] + "/keyturn:",
 	} {
-		if content, err := os.ReadFile(filepath.Join(root, path)); err != nil || !strings.Contains(string(content), want) {
-			t.Errorf("%s: %v, want %q", path, err, want)
+		if !strings.Contains(file(t, path), want) {
+			t.Errorf("%s: want %q", path, want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // workflow is what a test can hold of a workflow of the code host.
@@ -30,12 +32,8 @@ type step struct {
 // releaseSteps returns what the workflow of a release does: the last two steps make it and publish it.
 func releaseSteps(t *testing.T) []step {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(root, ".github/workflows/release.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var w workflow
-	if err := yaml.Unmarshal(content, &w); err != nil {
+	if err := yaml.Unmarshal([]byte(file(t, ".github/workflows/release.yaml")), &w); err != nil {
 		t.Fatal(err)
 	}
 	return w.Jobs["release"].Steps
@@ -53,12 +51,9 @@ func TestWorkflowsCallWhatIsThere(t *testing.T) {
 	}
 	called := map[string]bool{}
 	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := testkit.ReadFile(t, file)
 		var w workflow
-		if err := yaml.Unmarshal(content, &w); err != nil || len(w.Jobs) == 0 || w.Permissions == nil {
+		if err := yaml.Unmarshal([]byte(content), &w); err != nil || len(w.Jobs) == 0 || w.Permissions == nil {
 			t.Errorf("%s: %v, want jobs and permissions in\n%s", file, err, content)
 		}
 		for name, job := range w.Jobs {
@@ -113,9 +108,45 @@ func TestTheOldestKubernetesIsTestedByTestsThatExist(t *testing.T) {
 
 // TestTheCommitNamesOneVersionOfGo holds .go-version to one: a release that is made again has the same bytes only with the same Go.
 func TestTheCommitNamesOneVersionOfGo(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join(root, ".go-version"))
-	if err != nil || !regexp.MustCompile(`^1\.\d+\.\d+\n$`).Match(content) {
-		t.Errorf("got %q, %v, want a version like 1.26.0", content, err)
+	if content := file(t, ".go-version"); !regexp.MustCompile(`^1\.\d+\.\d+\n$`).MatchString(content) {
+		t.Errorf("got %q, want a version like 1.26.0", content)
+	}
+}
+
+// TestUpdatesAreProposedForWhateverIsBuilt holds .github/dependabot.yml to the modules, but for those of the oldest versions.
+func TestUpdatesAreProposedForWhateverIsBuilt(t *testing.T) {
+	var config struct {
+		Updates []struct {
+			Ecosystem   string `json:"package-ecosystem"`
+			Directory   string
+			Directories []string
+		}
+	}
+	if err := yaml.Unmarshal([]byte(file(t, ".github/dependabot.yml")), &config); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, update := range config.Updates {
+		folders := update.Directories
+		if update.Directory != "" {
+			folders = append(folders, update.Directory)
+		}
+		got[update.Ecosystem] = append(got[update.Ecosystem], folders...)
+	}
+	modules, err := filepath.Glob(filepath.Join(root, "tests/tools/*/go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{"gomod": {"/"}, "github-actions": {"/"}}
+	for _, module := range modules {
+		if tool := filepath.Base(filepath.Dir(module)); !strings.HasSuffix(tool, "-oldest") {
+			want["gomod"] = append(want["gomod"], "/tests/tools/"+tool)
+		}
+	}
+	slices.Sort(got["gomod"])
+	slices.Sort(want["gomod"])
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("folders (-want +got):\n%s", diff)
 	}
 }
 
@@ -133,9 +164,7 @@ func TestTheSigningKeyStaysNowhere(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			bin, temporary := t.TempDir(), t.TempDir()
-			if err := os.WriteFile(filepath.Join(bin, "make"), []byte(test.program), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testkit.WriteProgram(t, filepath.Join(bin, "make"), test.program)
 			cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", steps[len(steps)-2].Run)
 			cmd.Env = []string{
 				"PATH=" + bin + ":" + os.Getenv("PATH"), "RUNNER_TEMP=" + temporary, "COSIGN_KEY=secret",
@@ -146,6 +175,53 @@ func TestTheSigningKeyStaysNowhere(t *testing.T) {
 			}
 			if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 				t.Errorf("got %v and the files %v, want none", err, left)
+			}
+		})
+	}
+}
+
+// TestOnlyACommitOfMainIsReleased runs what the workflow does before it makes a release, in a clone at a commit of main and at another one.
+func TestOnlyACommitOfMainIsReleased(t *testing.T) {
+	steps := releaseSteps(t)
+	if steps[0].With["fetch-depth"] != 0.0 {
+		t.Errorf("got the depth %v, want 0: a clone of the tag alone does not know main", steps[0].With["fetch-depth"])
+	}
+	check := slices.IndexFunc(steps, func(s step) bool { return strings.Contains(s.Run, "origin/main") })
+	if check < 0 || check >= len(steps)-2 {
+		t.Fatalf("step %d of %d compares with main, want one before the release", check, len(steps))
+	}
+	upstream, clone := t.TempDir(), filepath.Join(t.TempDir(), "clone")
+	run := func(dir, program string, args ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GITHUB_REF_NAME=v0.1.0")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	git := func(t *testing.T, dir string, args ...string) {
+		t.Helper()
+		if out, err := run(dir, "git", append([]string{"-c", "user.name=test", "-c", "user.email=test@example.com"}, args...)...); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	git(t, upstream, "init", "-q", "-b", "main")
+	git(t, upstream, "commit", "-q", "--allow-empty", "-m", "First")
+	git(t, upstream, "commit", "-q", "--allow-empty", "-m", "Second")
+	git(t, upstream, "clone", "-q", ".", clone)
+	for _, test := range []struct{ name, at, want string }{
+		{"the newest commit of main", "origin/main", ""},
+		{"an older one", "origin/main~1", ""},
+		{"a commit of another branch", "other", "v0.1.0 is of a commit that is not on main\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.at == "other" {
+				git(t, clone, "checkout", "-q", "-b", "other", "origin/main")
+				git(t, clone, "commit", "-q", "--allow-empty", "-m", "Unseen")
+			} else {
+				git(t, clone, "checkout", "-q", "--detach", test.at)
+			}
+			if out, err := run(clone, "bash", "-e", "-c", steps[check].Run); out != test.want || (err == nil) != (test.want == "") {
+				t.Errorf("got %v and %q, want %q", err, out, test.want)
 			}
 		})
 	}
@@ -163,10 +239,7 @@ func TestAPreReleaseIsNotTheLatest(t *testing.T) {
 			for path, content := range map[string]string{
 				"dist/install.yaml": "", "bin/make": "#!/bin/sh\n", "bin/docker": "#!/bin/sh\ncat > /dev/null\n", "bin/gh": "#!/bin/sh\necho gh \"$@\"\n",
 			} {
-				path = filepath.Join(dir, path)
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(content), 0o700)); err != nil {
-					t.Fatal(err)
-				}
+				testkit.WriteProgram(t, filepath.Join(dir, path), content)
 			}
 			cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", steps[len(steps)-1].Run)
 			cmd.Dir = dir

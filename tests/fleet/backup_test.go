@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// TestTheOperatorOfFleetKeepsWhatAClusterHasDelivered takes a snapshot as docs/alerts.md says, which is larger than what a server sends before
+// TestTheOperatorOfFleetKeepsWhatAClusterHasDelivered takes a snapshot as docs/operate/alerts.md says, which is larger than what a server sends before
 // it wants an answer on another subject.
 func TestTheOperatorOfFleetKeepsWhatAClusterHasDelivered(t *testing.T) {
 	testkit.Nightly(t)

@@ -128,7 +128,7 @@ func (c *cluster) rotateCrowd(midway func()) {
 func (c *cluster) populate(crowd int) {
 	c.Helper()
 	for _, secret := range []string{"db", "shared", "fence"} {
-		c.rotate(secret, "password", "unused")
+		c.rotate(secret, "password")
 	}
 	for i := range crowd {
 		name := "crowd-" + strconv.Itoa(i)

@@ -8,10 +8,9 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// TestClustersWithANATSOfTheirOwn runs the scenarios of acceptance where most is between a cluster and the hub; the other topologies have the same
+// TestClustersWithANATSOfTheirOwn has clusters roll where most is between a cluster and the hub; the other topologies have the same
 // programs on another NATS.
 func TestClustersWithANATSOfTheirOwn(t *testing.T) {
 	t.Parallel()
@@ -68,7 +67,7 @@ func (h *hub) embeddedLeaf(name string) programs.Options {
 	return programs.Options{
 		Env: []string{
 			"NATS_WATCHER_KEY=" + text[name+"-watcher.pub"], "NATS_ACTUATOR_KEY=" + text[name+"-actuator.pub"],
-			"NATS_READER_KEY=" + text[name+"-reader.pub"], "NATS_PROJECTOR_CONSUMERS=" + testkit.ProjectorConsumers(h.T, "../../deploy", name),
+			"NATS_READER_KEY=" + text[name+"-reader.pub"],
 			"NATS_DOMAIN=" + strconv.Quote(name), "NATS_HUB=tls://" + h.links[name].address(), "NATS_HUB_CA=" + h.Certificates.CA,
 			"NATS_TLS_CERT=" + h.Certificates.Cert, "NATS_TLS_KEY=" + h.Certificates.Key,
 		},

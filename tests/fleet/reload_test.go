@@ -26,13 +26,14 @@ func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
 	h.launch(server)
 
 	way := newRelay(t, server.Address())
-	mine := testbed.Certificates{CA: filepath.Join(t.TempDir(), "ca.crt"), Cert: filepath.Join(t.TempDir(), "tls.crt"), Key: filepath.Join(t.TempDir(), "tls.key")}
+	folder := t.TempDir()
+	mine := testbed.Certificates{CA: filepath.Join(folder, "ca.crt"), Cert: filepath.Join(folder, "tls.crt"), Key: filepath.Join(folder, "tls.key")}
 	replace(t, mine, h.Certificates)
 	options := bus.ConnectOptions{
 		URL: "tls://" + way.address(), Cluster: "eu", Role: "watcher", CredsFile: h.Seed("eu-watcher"), CAFile: mine.CA,
 	}
 	untilRefused(t, server, options)
-	options.CertFile, options.KeyFile = mine.Cert, mine.Key
+	options.CAFile = folder
 	connection, err := bus.Connect(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
-// TestClustersLeaveAHubHealthy removes one cluster from a hub, and moves another one to a leaf node, as docs/many-clusters.md says. Streams that
+// TestClustersLeaveAHubHealthy removes one cluster from a hub, and moves another one to a leaf node, as docs/how-to/many-clusters.md says. Streams that
 // stay without their account, or in one without JetStream, make each server of the hub unhealthy for good.
 func TestClustersLeaveAHubHealthy(t *testing.T) {
 	testkit.Nightly(t)

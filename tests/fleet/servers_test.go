@@ -164,6 +164,8 @@ func (h *hub) connect(user string, complaints func(error)) *nats.Conn {
 		options.Role = ""
 	case "reader":
 		options.Role = "actuator"
+	case "audit":
+		options.Role = "watcher" // Which it is, without a permission in the cluster.
 	}
 	if complaints == nil {
 		complaints = func(error) {}

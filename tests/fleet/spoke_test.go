@@ -109,15 +109,15 @@ func (h *hub) impersonate(intruder string, answers <-chan *nats.Msg, own, victim
 }
 
 // changeConsumer asks the hub for a change of the consumer of its cluster's projector, by the way on which a spoke asks for the events about secret
-// stores.
+// stores. It knows what the name begins with.
 func (h *hub) changeConsumer(intruder string) {
-	const durable = "projector-hub"
+	const known, durable = "projector-hub", "projector-hub-5f2b8c1e9a3d7046"
 	owner := h.jetstream("hub-operator")
 	want := jetstream.ConsumerConfig{Durable: durable, FilterSubject: "keyturn.v1.hub.secret.>", AckPolicy: jetstream.AckExplicitPolicy}
 	if _, err := owner.CreateConsumer(h.Context(), events.StreamChanges, want); err != nil {
 		h.Fatal(err)
 	}
-	h.attack(intruder, func(connection *nats.Conn) { h.askFor(connection, durable, durable, attacks+durable) })
+	h.attack(intruder, func(connection *nats.Conn) { h.askFor(connection, known, known, attacks+known) })
 	consumer, err := owner.Consumer(h.Context(), events.StreamChanges, durable)
 	if err != nil {
 		h.Fatal(err)

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const (
@@ -69,11 +71,15 @@ func TestTheImage(t *testing.T) {
 			checkProvenance(t, a, top.Manifests[2+2*i], d, index.Annotations["org.opencontainers.image.revision"])
 		}
 	})
+	t.Run("has the modules that are listed", func(t *testing.T) { checkModules(t, dir) })
 	pack := func(t *testing.T, name string) string {
 		t.Helper()
 		again := filepath.Join(t.TempDir(), "again.tar")
-		command(t, "go", "run", "-C", filepath.Join(root, "tests", "tools", "image"), ".", "-version", version, "-name", name,
+		said := command(t, "go", "run", "-C", filepath.Join(root, "tests", "tools", "image"), ".", "-version", version, "-name", name,
 			"-license", absolute(t, filepath.Join(root, "LICENSE")), "-binaries", dir, "-out", again)
+		if size := name + " for linux/amd64: "; !strings.Contains(said, size) || !strings.Contains(said, " MB compressed\n") {
+			t.Errorf("it says %q, want its size after %q", said, size)
+		}
 		return again
 	}
 	t.Run("is the same when it is packed again", func(t *testing.T) {
@@ -115,7 +121,7 @@ func checkImage(t *testing.T, a archive, d descriptor, notes map[string]string) 
 		t.Errorf("user: got %q", config.Config.User)
 	}
 	// So that it runs with the arguments of Reloader's container, which has no command.
-	if diff := cmp.Diff([]string{"reloader"}, config.Config.Entrypoint); diff != "" {
+	if diff := cmp.Diff([]string{"keyturn", "reloader"}, config.Config.Entrypoint); diff != "" {
 		t.Errorf("entrypoint (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(notes, m.Annotations); diff != "" {
@@ -139,8 +145,8 @@ func checkImage(t *testing.T, a archive, d descriptor, notes map[string]string) 
 	}
 	slices.Sort(regular)
 	want := []string{
-		"etc/group", "etc/passwd", "etc/ssl/certs/ca-certificates.crt", "licenses/keyturn/LICENSE", "usr/local/bin/actuator", "usr/local/bin/projector",
-		"usr/local/bin/reloader", "usr/local/bin/watcher",
+		"etc/group", "etc/passwd", "etc/ssl/certs/ca-certificates.crt", "licenses/keyturn/LICENSE", "usr/local/bin/actuator", "usr/local/bin/keyturn",
+		"usr/local/bin/watcher",
 	}
 	if diff := cmp.Diff(want, regular); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
@@ -151,7 +157,7 @@ func checkImage(t *testing.T, a archive, d descriptor, notes map[string]string) 
 	if runtime.GOOS+"/"+runtime.GOARCH != "linux/"+d.Platform.Architecture {
 		return
 	}
-	for _, program := range []string{"actuator", "projector", "reloader", "watcher"} {
+	for _, program := range []string{"actuator", "keyturn", "watcher"} {
 		checkProgram(t, program, files["usr/local/bin/"+program])
 	}
 }
@@ -215,8 +221,8 @@ func checkSBOM(t *testing.T, a archive, d, subject descriptor, binaries string) 
 			}
 		}
 	}
-	if len(bom.Dependencies) != 4 {
-		t.Errorf("got %d programs, want 4", len(bom.Dependencies))
+	if len(bom.Dependencies) != 3 {
+		t.Errorf("got %d programs, want 3", len(bom.Dependencies))
 	}
 }
 
@@ -250,11 +256,7 @@ func stampsOf(t *testing.T, path string) map[string]string {
 
 func digest(t *testing.T, path string) [sha256.Size]byte {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sha256.Sum256(content)
+	return sha256.Sum256([]byte(testkit.ReadFile(t, path)))
 }
 
 func absolute(t *testing.T, path string) string {

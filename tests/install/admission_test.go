@@ -96,6 +96,9 @@ func overlays(t *testing.T) map[string]string {
 		if strings.HasPrefix(name, "flux") {
 			base = "flux/cluster"
 		}
+		if name == "components/volume" {
+			base = "single"
+		}
 		overlay := filepath.Join(root, strings.ReplaceAll(name, "/", "-"))
 		overlays[name] = overlay
 		if err := os.Mkdir(overlay, 0o750); err != nil {
@@ -132,7 +135,7 @@ func newAdmission(t *testing.T) *admission {
 		t.Fatal(err)
 	}
 	// What a pod names is there when it is asked for.
-	for _, account := range []string{"keyturn-keys", "keyturn-watcher", "keyturn-actuator", "keyturn-audit", "keyturn-projector"} {
+	for _, account := range []string{"keyturn", "keyturn-keys", "keyturn-watcher", "keyturn-actuator", "keyturn-audit", "keyturn-projector"} {
 		object := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}
 		if _, err := a.kube.CoreV1().ServiceAccounts(a.namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -44,9 +43,7 @@ func TestArgoCDIsSyncedWithAndWithoutTheJobOfTheKeys(t *testing.T) {
 	repository := keysRepository(t, k.namespace)
 	apps := dynamic.NewForConfigOrDie(plane.Config()).Resource(applications).Namespace(testbed.ArgoCDNamespace)
 	manifest := strings.NewReplacer("NAMESPACE", k.namespace, "ADDRESS", repository.URL).Replace(argoCDApplication)
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(manifest)); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, manifest)
 	var last string
 	await := func(what string) {
 		t.Helper()
@@ -86,14 +83,8 @@ func TestArgoCDIsSyncedWithAndWithoutTheJobOfTheKeys(t *testing.T) {
 func keysRepository(t *testing.T, namespace string) *testbed.Repository {
 	t.Helper()
 	repository := testbed.NewRepository(t, "apps")
-	folder := filepath.Join(repository.Dir, "keys")
-	if err := os.Mkdir(folder, 0o750); err != nil {
-		t.Fatal(err)
-	}
 	manifests := renderOverlay(t, namespace, strings.ReplaceAll(imageOverlay, "TAG", "v0.1.0"))
-	if err := os.WriteFile(filepath.Join(folder, "keys.yaml"), manifests, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, filepath.Join(repository.Dir, "keys", "keys.yaml"), manifests)
 	if _, err := repository.Commit(t.Context(), "the keys"); err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,8 @@
 package install
 
 import (
-	"net"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -59,19 +56,16 @@ type bench struct {
 
 func newBench(t *testing.T, scene scene, grants []rights.Grant, env string) *bench {
 	t.Helper()
-	port, err := process.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
 	b := &bench{
 		T: t, workloads: workloads{t, kubernetes.NewForConfigOrDie(plane.Config()), plane.Namespace(t)},
 		custom: dynamic.NewForConfigOrDie(plane.Config()), home: plane.Namespace(t), scene: scene, env: env,
-		dir: t.TempDir(), nats: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		dir: t.TempDir(), nats: process.FreeAddress(t),
 		args: map[string][]string{}, running: map[string]*programs.Program{},
 	}
 	b.makeAccounts(grants)
 	b.confine()
 	scene.prepare(b)
+	var err error
 	if b.read, err = plane.AuditEnd(); err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +76,7 @@ func newBench(t *testing.T, scene scene, grants []rights.Grant, env string) *ben
 func (b *bench) file(name, content string) string {
 	b.Helper()
 	path := filepath.Join(b.dir, name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	testkit.WriteFile(b.T, path, content)
 	return path
 }
 
@@ -92,9 +84,8 @@ func (b *bench) file(name, content string) string {
 // nothing.
 func (b *bench) run() {
 	b.Helper()
-	b.running[rights.ActuatorAccount] = b.start(rights.ActuatorAccount, binaries.Actuator, "--namespaces", b.namespace, "--nats-embedded",
-		"--nats-listen", b.nats, "--nats-store-dir", filepath.Join(b.dir, "nats"), "--settle", "50ms", "--max-rolls-per-hour", "0",
-		"--lease-namespace", b.home)
+	b.running[rights.ActuatorAccount] = b.start(rights.ActuatorAccount, binaries.Actuator, "--namespaces", b.namespace,
+		"--nats-config", b.file("nats.conf", "listen: \""+b.nats+"\"\n"), "--nats-store-dir", filepath.Join(b.dir, "nats"), "--settle", "50ms", "--max-rolls-per-hour", "0")
 	b.running[rights.WatcherAccount] = b.start(rights.WatcherAccount, binaries.Watcher, "--nats-url", "nats://"+b.nats,
 		"--fingerprint-key-file", b.file("keys", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n"))
 	var err error
@@ -111,8 +102,7 @@ func (b *bench) run() {
 // dryRun starts another actuator, which patches nothing.
 func (b *bench) dryRun() {
 	b.Helper()
-	b.start(rights.ActuatorAccount, binaries.Actuator, "--namespaces", b.namespace, "--nats-url", "nats://"+b.nats, "--dry-run",
-		"--lease-namespace", b.home)
+	b.start(rights.ActuatorAccount, binaries.Actuator, "--namespaces", b.namespace, "--nats-url", "nats://"+b.nats, "--dry-run")
 }
 
 func (b *bench) start(account, binary string, args ...string) *programs.Program {
@@ -124,7 +114,7 @@ func (b *bench) start(account, binary string, args ...string) *programs.Program 
 	common := []string{"--cluster", benchCluster, "--kubeconfig", kubeconfig, "--metrics-addr", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"}
 	return &programs.Program{Process: process.Run(b.T, process.Options{
 		Path: binary, Args: slices.Concat(common, args, b.args[account]), Name: strings.TrimPrefix(account, "keyturn-"),
-		Env: []string{"GORACE=atexit_sleep_ms=0", b.env},
+		Env: []string{"GORACE=atexit_sleep_ms=0", "POD_NAMESPACE=" + b.home, b.env},
 	})}
 }
 

@@ -93,9 +93,7 @@ func (b *bench) confine() {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := plane.ApplyYAML(b.Context(), strings.NewReader(strings.ReplaceAll(policy, programs.SystemNamespace, b.home))); err != nil {
-		b.Fatal(err)
-	}
+	apply(b.T, strings.ReplaceAll(policy, programs.SystemNamespace, b.home))
 	b.Cleanup(func() {
 		policies, ctx := b.kube.AdmissionregistrationV1(), context.WithoutCancel(b.Context())
 		if err := policies.ValidatingAdmissionPolicyBindings().Delete(ctx, b.home+"-actuator", metav1.DeleteOptions{}); err != nil {

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,9 +50,7 @@ func TestCertManagerIssuesAndRenewsTheCertificateOfNATS(t *testing.T) {
 	applyOverlay(t, w.namespace, certManagerOverlay)
 	w.prepare()
 	w.apply()
-	for _, program := range []string{"keys", "watcher", "actuator"} {
-		testkit.Await(t, "there is a pod of the "+program, func(context.Context) bool { return len(k.pods(program)) == 1 })
-	}
+	k.awaitPods("keys", "watcher", "actuator")
 	k.await(k.run("keys"))
 	if _, err := k.client.CoreV1().Secrets(k.namespace).Get(t.Context(), "keyturn-nats-ca", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the CA of the job: got %v, want that it has made none", err)
@@ -59,10 +58,8 @@ func TestCertManagerIssuesAndRenewsTheCertificateOfNATS(t *testing.T) {
 	first := k.awaitCertificate()
 	k.runReady("actuator")
 	watcher := k.runReady("watcher")
-	before := w.revisions()
-	w.secret("db", "two")
-	w.rolled(before, readers...)
-	if history := k.exec("actuator", "actuator", "history"); !strings.Contains(history, "deployment/web") {
+	w.rollsReaders("two")
+	if history := k.ask("history", "--all-namespaces"); !strings.Contains(history, "deployment/web") {
 		t.Errorf("history in the pod:\n%s", history)
 	}
 
@@ -75,9 +72,7 @@ func TestCertManagerIssuesAndRenewsTheCertificateOfNATS(t *testing.T) {
 	if strings.Contains(watcher.Output(), "nats disconnected") {
 		t.Error("the watcher was disconnected")
 	}
-	before = w.revisions()
-	w.secret("db", "three")
-	w.rolled(before, readers...)
+	w.rollsReaders("three")
 }
 
 // awaitCertificate waits until there is a certificate of NATS, and returns its serial number.
@@ -123,7 +118,9 @@ func (k *kubelet) certificate(ctx context.Context) string {
 func (k *kubelet) remount(program string) {
 	k.Helper()
 	pod := k.pod(program)
-	k.rewriter(pod, pod.Spec.Containers[0])
+	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		k.rewriter(pod, container)
+	}
 }
 
 // presented connects to NATS as a program does, and returns the serial number of the certificate that the server presents.

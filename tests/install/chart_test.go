@@ -19,7 +19,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// What is done by hand here is what docs/install.md and docs/upgrade.md say.
+// What is done by hand here is what docs/how-to/install.md and docs/how-to/upgrade.md say.
 func TestHelmInstallsUpgradesAndRemovesKeyturn(t *testing.T) {
 	r := newRelease(t)
 	r.prepare()
@@ -42,14 +42,14 @@ func TestHelmInstallsUpgradesAndRemovesKeyturn(t *testing.T) {
 	r.part("the next installation goes on with them", r.goesOn)
 }
 
-// install is what docs/install.md says, and waits for pods.
+// install is what docs/how-to/install.md says, and waits for pods.
 func (r *release) install() {
 	r.Helper()
 	r.helm(slices.Concat([]string{"install", "keyturn", chart, "--create-namespace"}, operatorsValues, untilReady)...)
 	r.eventuallyPods("keys", 1, "v0.1.0")
 }
 
-// upgrade is what docs/upgrade.md says, with more values, and waits for pods.
+// upgrade is what docs/how-to/upgrade.md says, with more values, and waits for pods.
 func (r *release) upgrade(values ...string) {
 	r.Helper()
 	r.helm(slices.Concat([]string{"upgrade", "keyturn", chart, "--reset-then-reuse-values"}, values, untilReady)...)
@@ -83,24 +83,23 @@ func (r *release) tests() {
 		done <- err
 	}()
 	r.eventuallyPods("test", 1, "v0.1.0")
-	if out := r.kubelet.exec("test", "actuator", "clusters"); !strings.Contains(out, "prod-eu") {
+	streams := r.kubelet.run("test")
+	r.kubelet.await(streams)
+	if out := streams.Output(); !strings.Contains(out, "prod-eu") {
 		r.Errorf("the cluster is not in\n%s", out)
 	}
 	r.asksWhoIsReady()
-	policies, err := r.kube.NetworkingV1().NetworkPolicies(programs.SystemNamespace).List(r.Context(), metav1.ListOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	policies := r.policies()
 	for _, one := range []traffic{
 		{port: 4222, peer: "keyturn-actuator"}, {port: 9440, peer: "keyturn-actuator"}, {port: 9440, peer: "keyturn-watcher"}, {port: 53},
 	} {
-		if !letsThrough(policies.Items, "keyturn-test", one) {
+		if !letsThrough(policies, "keyturn-test", one) {
 			r.Errorf("the policies of the test do not let through %+v", one)
 		}
 	}
 	for program, ports := range map[string][]int{"keyturn-actuator": {4222, 9440}, "keyturn-watcher": {9440}} {
 		for _, port := range ports {
-			if !letsThrough(policies.Items, program, traffic{ingress: true, port: port, peer: "keyturn-test"}) {
+			if !letsThrough(policies, program, traffic{ingress: true, port: port, peer: "keyturn-test"}) {
 				r.Errorf("the policies of %s do not let in the test at %d", program, port)
 			}
 		}
@@ -138,11 +137,7 @@ func (r *release) asksWhoIsReady() {
 	r.kubelet.further = slices.Concat(before, actuator, []string{in("watcher"), r.watcher.Address("health")})
 	r.kubelet.await(r.kubelet.runPod(pod, "ready"))
 
-	free, err := process.FreePort()
-	if err != nil {
-		r.Fatal(err)
-	}
-	nobody := process.Address(free)
+	nobody := process.FreeAddress(r.T)
 	r.kubelet.further = slices.Concat(before, actuator, []string{in("watcher"), nobody})
 	pod.Spec.Containers[0].Args = append(pod.Spec.Containers[0].Args, "--wait=5s")
 	dead := r.kubelet.runPod(pod, "ready")

@@ -25,11 +25,8 @@ type commands struct {
 // newCommands reads the commands of a page.
 func newCommands(r *release, page string) *commands {
 	r.Helper()
-	content, err := os.ReadFile(page)
-	if err != nil {
-		r.Fatal(err)
-	}
-	c := &commands{release: r, dir: r.TempDir(), kubeconfig: plane.Kubeconfig(), left: docpages.Commands(string(content))}
+	content := testkit.ReadFile(r.T, page)
+	c := &commands{release: r, dir: r.TempDir(), kubeconfig: plane.Kubeconfig(), left: docpages.Commands(content)}
 	c.link("deploy", "../../deploy")
 	return c
 }
@@ -69,11 +66,7 @@ func (c *commands) shell(command string) string {
 	c.Helper()
 	path := []string{filepath.Dir(c.binary), c.plugins()}
 	for _, program := range []string{build.Kubectl, build.NATSKeys} {
-		binary, err := build.Binary(c.Context(), os.Stderr, program)
-		if err != nil {
-			c.Fatal(err)
-		}
-		path = append(path, filepath.Dir(binary))
+		path = append(path, filepath.Dir(build.Tool(c.T, program)))
 	}
 	ctx, stop := running.WithTimeout(c.Context(), 2*testkit.Patience)
 	defer stop()

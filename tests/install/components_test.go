@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,7 +32,6 @@ configMapGenerator:
     literals:
       - KEYTURN_CLUSTER=prod-eu
       - KEYTURN_NAMESPACES=SERVED
-      - KEYTURN_LEASE_NAMESPACE=SERVED
       - KEYTURN_NATS_URL=nats://keyturn-nats.SERVED.svc:4222
       - OTEL_BSP_SCHEDULE_DELAY=100
 patches:
@@ -68,10 +66,12 @@ func TestTheComponentsReceiveTheAuditOfAStoreAndSendTraces(t *testing.T) {
 	}
 	store := httptest.NewServer(http.HandlerFunc(answerAsStore))
 	t.Cleanup(store.Close)
+	mounted := filepath.Join(c.dir, "secret-keyturn-openbao")
 	c.openBao(map[string][]byte{
-		"stores.yaml": fmt.Appendf(nil, "stores: [{name: bao, address: %q, auth: {token: a}}]\n", store.URL),
-		"token":       []byte(auditToken + "\n"),
-		"tls.crt":     c.read(files.Cert), "tls.key": c.read(files.Key),
+		"stores.yaml": fmt.Appendf(nil, "stores: [{name: bao, address: %q, auth: {token: a}}]\n"+
+			"audit: {tokenFile: %[2]s/token, tlsCertFile: %[2]s/tls.crt, tlsKeyFile: %[2]s/tls.key}\n", store.URL, mounted),
+		"token":   []byte(auditToken + "\n"),
+		"tls.crt": []byte(testkit.ReadFile(t, files.Cert)), "tls.key": []byte(testkit.ReadFile(t, files.Key)),
 	})
 	c.await(c.run("keys"))
 	c.receives("keyturn-audit", "openbao")
@@ -79,7 +79,7 @@ func TestTheComponentsReceiveTheAuditOfAStoreAndSendTraces(t *testing.T) {
 	c.runReady("actuator")
 	c.runReady("audit")
 
-	line, authorities := auditLine(), c.read(files.CA)
+	line, authorities := auditLine(), []byte(testkit.ReadFile(t, files.CA))
 	for _, sent := range []struct {
 		name, token string
 		want        int
@@ -127,15 +127,6 @@ func (c *components) remove() {
 	if err := c.client.CoreV1().Namespaces().Delete(ctx, c.namespace, metav1.DeleteOptions{}); err != nil {
 		c.Error(err)
 	}
-}
-
-func (c *components) read(path string) []byte {
-	c.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		c.Fatal(err)
-	}
-	return content
 }
 
 // awaitRotated waits for the event of a write on the stream.

@@ -2,7 +2,6 @@ package install
 
 import (
 	"fmt"
-	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/traces"
 )
 
@@ -67,25 +67,21 @@ func (c *components) receives(name, store string) {
 		c.Error("no policy lets the receiver ask the store")
 	}
 	c.isOnThePage(service)
-	port, err := process.FreePort()
-	if err != nil {
-		c.Fatal(err)
-	}
-	c.audit = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	c.audit = process.FreeAddress(c.T)
 	c.further = append(c.further, fmt.Sprintf("=:%d", behind), "="+c.audit)
 }
 
-// isOnThePage holds what docs/secret-stores.md has an operator enter in the store to the Service.
+// isOnThePage holds what docs/how-to/audit-shippers.md has an operator enter in the store to the Service.
 func (c *components) isOnThePage(service *corev1.Service) {
 	c.Helper()
 	address := regexp.MustCompile(`\b` + service.Name + `\.` + programs.SystemNamespace + `\.svc:(\d+)`)
-	found := address.FindAllStringSubmatch(string(c.read("../../docs/secret-stores.md")), -1)
+	found := address.FindAllStringSubmatch(testkit.ReadFile(c.T, "../../docs/how-to/audit-shippers.md"), -1)
 	if len(found) == 0 {
-		c.Errorf("docs/secret-stores.md does not say where the Service %s is", service.Name)
+		c.Errorf("docs/how-to/audit-shippers.md does not say where the Service %s is", service.Name)
 	}
 	for _, address := range found {
 		if want := strconv.Itoa(int(service.Spec.Ports[0].Port)); address[1] != want {
-			c.Errorf("docs/secret-stores.md: got %s, want port %s", address[0], want)
+			c.Errorf("docs/how-to/audit-shippers.md: got %s, want port %s", address[0], want)
 		}
 	}
 }

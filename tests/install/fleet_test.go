@@ -73,9 +73,7 @@ func newFleet(t *testing.T) *fleet {
 	if _, err := f.own.Commit(t.Context(), "begin"); err != nil {
 		t.Fatal(err)
 	}
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(rootSync, "URL", f.own.URL))); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, strings.ReplaceAll(rootSync, "URL", f.own.URL))
 	t.Cleanup(f.remove)
 	return f
 }
@@ -120,13 +118,7 @@ func (f *fleet) describe(ctx context.Context) {
 // write writes a file of the operator's repository.
 func (f *fleet) write(name, content string) {
 	f.Helper()
-	path := filepath.Join(f.own.Dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		f.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		f.Fatal(err)
-	}
+	testkit.WriteFile(f.T, filepath.Join(f.own.Dir, name), content)
 }
 
 // push commits the written files, and returns when Flux has applied them.

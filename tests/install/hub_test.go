@@ -92,15 +92,15 @@ func (h *hub) declareFleet() {
 	h.declare("fleet", files...)
 }
 
-// ask runs a command of the actuator that reads FLEET, and returns the lines after the heading.
+// ask runs a command that reads FLEET, and returns the lines after the heading.
 func (h *hub) ask(ctx context.Context, command ...string) ([]string, error) {
-	args := append(command, "--cluster=hub", "--stream=FLEET",
+	args := append(command, "--output=wide", "--cluster=hub", "--stream=FLEET", "--kubeconfig="+plane.Kubeconfig(),
 		"--nats-url="+h.URL(), "--nats-ca="+h.Certificates.CA, "--nats-creds="+h.Seed("fleet-reader"))
-	program := exec.CommandContext(ctx, binaries.Actuator, args...)
+	program := exec.CommandContext(ctx, binaries.Keyturn, args...)
 	program.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	out, err := program.CombinedOutput()
 	if err != nil {
-		return nil, fmt.Errorf("actuator %s: %w\n%s", strings.Join(command, " "), err, out)
+		return nil, fmt.Errorf("keyturn %s: %w\n%s", strings.Join(command, " "), err, out)
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	return lines[1:], nil

@@ -78,6 +78,7 @@ func (i *installation) start() {
 	i.kubelet.await(i.kubelet.run("keys"))
 	i.actuator = i.kubelet.runReady("actuator")
 	i.watcher = i.kubelet.runReady("watcher")
+	i.kubelet.cannotAsk(i.kubelet.pod("actuator"))
 }
 
 func (i *installation) generation(deployment string) int64 {

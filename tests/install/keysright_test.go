@@ -20,7 +20,9 @@ import (
 
 // installationKeys are the Secrets that the Job makes.
 var installationKeys = append(
-	[]string{"keyturn-fingerprint-key", "keyturn-nats-watcher", "keyturn-nats-actuator", "keyturn-nats-reader"}, secretsOfNATS...)
+	[]string{
+		"keyturn-fingerprint-key", "keyturn-nats-storage", "keyturn-nats-watcher", "keyturn-nats-actuator", "keyturn-nats-reader",
+	}, secretsOfNATS...)
 
 // secretsOfNATS are the only ones that the Job may read and change.
 var secretsOfNATS = []string{"keyturn-nats-ca", "keyturn-nats-tls"}
@@ -72,7 +74,7 @@ func newKeysJob(t *testing.T) keysJob {
 	t.Helper()
 	j := keysJob{newKubelet(t, plane.Namespace(t))}
 	applyOverlay(t, j.namespace, keysOverlay)
-	testkit.Await(t, "there is a pod of the Job", func(context.Context) bool { return len(j.pods("keys")) == 1 })
+	j.awaitPods("keys")
 	return j
 }
 

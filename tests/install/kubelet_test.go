@@ -1,14 +1,14 @@
 package install
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/programs"
-	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -31,38 +30,54 @@ type kubelet struct {
 	namespace string
 	// dir has a folder for each volume. Those of claims stay as long as the test.
 	dir string
-	// nats is where the embedded NATS is.
+	// nats is where the NATS of the installation is.
 	nats string
 	// further has pairs: a text in the pods, and its replacement on this machine.
 	further []string
 	started int
+	// logs has the newest process of each program, whose output is the log of its pods.
+	logs sync.Map
+	// beside has the newest processes of the sidecars of each program, which end after it.
+	beside map[string][]*programs.Program
 }
 
 // entrypoint is what the image runs in a container without a command.
-const entrypoint = "reloader"
+var entrypoint = []string{"keyturn", "reloader"}
 
 func newKubelet(t *testing.T, namespace string) *kubelet {
 	t.Helper()
-	port, err := process.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
 	return &kubelet{
 		T: t, client: kubernetes.NewForConfigOrDie(plane.Config()), namespace: namespace, dir: t.TempDir(),
-		nats: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		nats: process.FreeAddress(t), beside: map[string][]*programs.Program{},
 	}
 }
+
+// inOne is the name of the program that is all of them in one process.
+const inOne = "keyturn"
 
 // pods returns the pods of a program.
 func (k *kubelet) pods(program string) []corev1.Pod {
 	k.Helper()
-	pods, err := k.client.CoreV1().Pods(k.namespace).List(k.Context(), metav1.ListOptions{
-		LabelSelector: "app.kubernetes.io/name=keyturn-" + program,
-	})
+	name := "keyturn-" + program
+	if program == inOne {
+		name = inOne
+	}
+	pods, err := k.client.CoreV1().Pods(k.namespace).List(k.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + name})
 	if err != nil {
 		k.Fatal(err)
 	}
 	return pods.Items
+}
+
+// awaitPods waits until each program has one pod, and none that ends.
+func (k *kubelet) awaitPods(programs ...string) {
+	k.Helper()
+	for _, program := range programs {
+		testkit.Await(k.T, "there is one pod of the "+program, func(context.Context) bool {
+			pods := k.pods(program)
+			return len(pods) == 1 && pods[0].DeletionTimestamp == nil
+		})
+	}
 }
 
 // pod returns the newest pod of a program.
@@ -76,29 +91,58 @@ func (k *kubelet) pod(program string) *corev1.Pod {
 	return &newest
 }
 
-// run starts the process of a program's pod. It is stopped when the test ends.
+// run starts the processes of a program's pod: its sidecars first. They are stopped when the test ends, and the sidecars when the program ends. It
+// returns the program.
 func (k *kubelet) run(program string) *programs.Program {
 	k.Helper()
-	return k.runPod(k.pod(program), program)
+	for _, before := range k.beside[program] { // Those of a pod end before the next one has its volume.
+		testkit.Receive(k.T, "the end of the "+before.Name()+" before", before.Done(), before.Output)
+	}
+	pod := k.pod(program)
+	var beside []*programs.Program
+	for _, container := range pod.Spec.InitContainers {
+		if container.RestartPolicy == nil || *container.RestartPolicy != corev1.ContainerRestartPolicyAlways {
+			k.Fatalf("%s: container %s is no sidecar", pod.Name, container.Name)
+		}
+		sidecar := k.runContainer(pod, container, container.Name)
+		k.logs.Store(container.Name, sidecar)
+		beside = append(beside, sidecar)
+	}
+	p := k.runPod(pod, program)
+	k.logs.Store(program, p)
+	k.beside[program] = beside
+	go func() {
+		<-p.Done()
+		for _, sidecar := range slices.Backward(beside) {
+			_ = sidecar.Stop(testkit.Patience)
+		}
+	}()
+	return p
 }
 
+// runPod starts the process of a pod's first container.
 func (k *kubelet) runPod(pod *corev1.Pod, name string) *programs.Program {
 	k.Helper()
-	container := pod.Spec.Containers[0]
+	return k.runContainer(pod, pod.Spec.Containers[0], name)
+}
+
+func (k *kubelet) runContainer(pod *corev1.Pod, container corev1.Container, name string) *programs.Program {
+	k.Helper()
 	if len(container.Command) == 0 {
-		container.Command = []string{entrypoint}
+		container.Command = entrypoint
 	}
 	rewrite := k.rewriter(pod, container)
 	args := append(slices.Clone(container.Command[1:]), container.Args...)
 	var env []string
-	for name, value := range k.environment(pod, container) {
+	variables := k.environment(pod, container)
+	for name, value := range variables {
 		env = append(env, rewrite(name+"="+value))
 	}
-	if slices.ContainsFunc(pod.Spec.Volumes, hasToken) {
+	if mountsToken(pod, container) {
 		env = append(env, "KUBECONFIG="+k.kubeconfig(pod))
 	}
 	for i, arg := range args {
-		args[i] = rewrite(arg)
+		args[i] = rewrite(expand(arg, variables))
 	}
 	k.started++
 	process, err := process.Start(process.Options{
@@ -143,19 +187,15 @@ func (k *kubelet) runReady(program string) *programs.Program {
 	k.Helper()
 	p := k.run(program)
 	p.AwaitReady(k.T, testkit.Patience)
+	for _, sidecar := range k.beside[program] {
+		sidecar.AwaitReady(k.T, testkit.Patience)
+	}
 	return p
 }
 
 func (k *kubelet) binary(command string) string {
 	k.Helper()
-	path, ok := map[string]string{"watcher": binaries.Watcher, "actuator": binaries.Actuator}[command]
-	if command == entrypoint || command == "projector" {
-		var err error
-		if path, err = build.Program(k.Context(), "./cmd/"+command, build.Race()); err != nil {
-			k.Fatal(err)
-		}
-		ok = true
-	}
+	path, ok := map[string]string{"watcher": binaries.Watcher, "actuator": binaries.Actuator, "keyturn": binaries.Keyturn}[command]
 	if !ok {
 		k.Fatalf("the image has no %q", command)
 	}
@@ -170,6 +210,18 @@ func (k *kubelet) exec(program string, command ...string) string {
 	p := k.runPod(pod, program)
 	k.await(p)
 	return p.Output()
+}
+
+// ask runs a command for people with the settings of the actuator's pod, and returns its output, whose tables are as wide as they must be. It reads the
+// stream as the reader, and workloads with the rights of an administrator: the account of the actuator would ask for what it does not need.
+func (k *kubelet) ask(words ...string) string {
+	k.Helper()
+	pod := k.pod("actuator")
+	env := k.environment(pod, pod.Spec.Containers[0])
+	return k.exec("actuator", slices.Concat([]string{"keyturn"}, words, []string{
+		"--output=wide", "--cluster=" + env["KEYTURN_CLUSTER"], "--nats-url=" + env["KEYTURN_NATS_URL"], "--nats-ca=" + env["KEYTURN_NATS_CA"],
+		"--nats-creds=" + env["KEYTURN_NATS_CREDS"], "--kubeconfig=" + plane.Kubeconfig(),
+	})...)
 }
 
 // end waits for the end of a program. The error is that of its Wait.

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// reference is a variable in the value of another one.
+// reference is a variable in the value of another one, or in an argument.
 var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 
 func (k *kubelet) environment(pod *corev1.Pod, container corev1.Container) map[string]string {
@@ -27,13 +27,18 @@ func (k *kubelet) environment(pod *corev1.Pod, container corev1.Container) map[s
 		}
 	}
 	for _, variable := range container.Env {
-		value := reference.ReplaceAllStringFunc(variable.Value, func(ref string) string { return env[ref[2:len(ref)-1]] })
+		value := expand(variable.Value, env)
 		if from := variable.ValueFrom; from != nil {
 			value = k.valueFrom(pod, from)
 		}
 		env[variable.Name] = value
 	}
 	return env
+}
+
+// expand returns a text with variables in place of the references to them.
+func expand(text string, env map[string]string) string {
+	return reference.ReplaceAllStringFunc(text, func(ref string) string { return env[ref[2:len(ref)-1]] })
 }
 
 func (k *kubelet) valueFrom(pod *corev1.Pod, from *corev1.EnvVarSource) string {

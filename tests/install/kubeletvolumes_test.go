@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // rewriter creates the volumes, and returns a replacer that translates the pod's texts to this machine.
@@ -19,7 +21,9 @@ func (k *kubelet) rewriter(pod *corev1.Pod, container corev1.Container) func(str
 		"keyturn-nats." + k.namespace + ".svc:4222", k.nats,
 		"nats.nats.svc:4222", k.nats,
 		"=:8080", "=127.0.0.1:0",
+		"=:8081", "=127.0.0.1:0",
 		"=:9440", "=127.0.0.1:0",
+		"=:9441", "=127.0.0.1:0",
 	}
 	pairs = append(pairs, k.further...)
 	for _, mount := range container.VolumeMounts {
@@ -38,6 +42,13 @@ func (k *kubelet) rewriter(pod *corev1.Pod, container corev1.Container) func(str
 func hasToken(volume corev1.Volume) bool {
 	return volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, func(source corev1.VolumeProjection) bool {
 		return source.ServiceAccountToken != nil && source.ServiceAccountToken.Audience == ""
+	})
+}
+
+// mountsToken reports whether a container has the token of the pod's account.
+func mountsToken(pod *corev1.Pod, container corev1.Container) bool {
+	return slices.ContainsFunc(container.VolumeMounts, func(mount corev1.VolumeMount) bool {
+		return slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool { return volume.Name == mount.Name && hasToken(volume) })
 	})
 }
 
@@ -66,15 +77,7 @@ func (k *kubelet) files(pod *corev1.Pod, volume corev1.Volume) map[string][]byte
 	k.Helper()
 	switch {
 	case volume.Secret != nil && volume.Secret.Items != nil:
-		all, files := k.secret(volume.Secret.SecretName), map[string][]byte{}
-		for _, item := range volume.Secret.Items {
-			content, ok := all[item.Key]
-			if !ok {
-				k.Fatalf("volume %s of %s: the Secret %s has no %s", volume.Name, pod.Name, volume.Secret.SecretName, item.Key)
-			}
-			files[item.Path] = content
-		}
-		return files
+		return k.items(pod, volume, volume.Secret.SecretName, volume.Secret.Items, volume.Secret.Optional)
 	case volume.Secret != nil:
 		return k.secret(volume.Secret.SecretName)
 	case volume.ConfigMap != nil:
@@ -83,13 +86,13 @@ func (k *kubelet) files(pod *corev1.Pod, volume corev1.Volume) map[string][]byte
 		files := map[string][]byte{}
 		for _, source := range volume.Projected.Sources {
 			switch {
-			case source.Secret != nil && source.Secret.Items == nil:
-				maps.Copy(files, k.secret(source.Secret.Name))
+			case source.Secret != nil && source.Secret.Items != nil:
+				maps.Copy(files, k.items(pod, volume, source.Secret.Name, source.Secret.Items, source.Secret.Optional))
 			case source.ConfigMap != nil && source.ConfigMap.Items == nil:
 				maps.Copy(files, k.configFiles(source.ConfigMap.Name))
 			case source.ServiceAccountToken != nil: // For a store that asks for it.
 			default:
-				k.Fatalf("volume %s of %s: want whole Secrets and ConfigMaps", volume.Name, pod.Name)
+				k.Fatalf("volume %s of %s: want keys of Secrets, and whole ConfigMaps", volume.Name, pod.Name)
 			}
 		}
 		return files
@@ -100,6 +103,22 @@ func (k *kubelet) files(pod *corev1.Pod, volume corev1.Volume) map[string][]byte
 	return nil
 }
 
+// items are the files of a volume with some keys of a Secret. Those that are optional may not be there.
+func (k *kubelet) items(pod *corev1.Pod, volume corev1.Volume, secret string, items []corev1.KeyToPath, optional *bool) map[string][]byte {
+	k.Helper()
+	all, files := k.secret(secret), map[string][]byte{}
+	for _, item := range items {
+		content, ok := all[item.Key]
+		switch {
+		case ok:
+			files[item.Path] = content
+		case optional == nil || !*optional:
+			k.Fatalf("volume %s of %s: the Secret %s has no %s", volume.Name, pod.Name, secret, item.Key)
+		}
+	}
+	return files
+}
+
 // fill writes the files of a volume. Those that are there stay, as on a claim.
 func (k *kubelet) fill(folder string, files map[string][]byte) {
 	k.Helper()
@@ -107,8 +126,6 @@ func (k *kubelet) fill(folder string, files map[string][]byte) {
 		k.Fatal(err)
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
-			k.Fatal(err)
-		}
+		testkit.WriteFile(k.T, filepath.Join(folder, name), content)
 	}
 }

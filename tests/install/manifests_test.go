@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,11 +23,9 @@ func TestTheFilesOfAReleaseAreAppliedAsTheyAre(t *testing.T) {
 	image := "registry.example.com/keyturn:" + tool.Version
 	for _, file := range []string{"install.yaml", "install-namespaced.yaml"} {
 		r.part(file+" is applied", func() {
-			// As docs/install.md says.
+			// As docs/how-to/install.md says.
 			served := strings.ReplaceAll(string(tool.Read(c.dir, file)), "team-a", r.namespace)
-			if err := os.WriteFile(filepath.Join(c.dir, file), []byte(served), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.WriteFile(t, filepath.Join(c.dir, file), served)
 			c.shell("kubectl apply --server-side -f " + file)
 			for _, program := range []string{"keys", "actuator", "watcher"} {
 				testkit.Await(t, fmt.Sprintf("there is a pod of the %s with the image of the release", program), func(context.Context) bool {

@@ -11,26 +11,28 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// TestTheCommandsOfTheMigrationFromReloaderWork runs every command of docs/migrate-from-reloader.md. What is not as there: a release with
-// Reloader's values stands in for Reloader, whose program does not run; and there is no kubelet that kubectl could reach, so what it executes in
-// a pod runs as the rest of the pod does.
+// TestTheCommandsOfTheMigrationFromReloaderWork runs every command of docs/how-to/migrate-from-reloader.md. What is not as there: a release with
+// Reloader's values stands in for Reloader, whose program does not run; and the
+// kubelet of the pods is a server of this test.
 func TestTheCommandsOfTheMigrationFromReloaderWork(t *testing.T) {
 	r := newRelease(t)
 	r.applyShopOfReloader()
 	r.volume()
-	c := newCommands(r, "../../docs/migrate-from-reloader.md")
+	c := newCommands(r, "../../docs/how-to/migrate-from-reloader.md")
 	c.link("stakater", "testdata/stakater")
 	c.link("set.yaml", "testdata/reloader-values.yaml")
+	c.plugin()
 	c.shell("helm install reloader stakater/reloader -n reloader --create-namespace --wait -f set.yaml --set reloader.syncAfterRestart=true")
 
 	r.part("Keyturn is installed with the values of Reloader, and runs dry", func() {
 		c.run("helm get values reloader")
 		c.run("helm install keyturn")
-		r.awaitPods()
+		r.kubelet.awaitPods("keys", "actuator", "watcher")
 		r.start()
 		before := r.revisions()
 		r.write("two")
-		r.compares(c.inPod("kubectl -n keyturn-system exec keyturn-actuator-0 -- actuator compare"))
+		r.kubelet.forwards()
+		r.compares(c, c.next("kubectl keyturn compare"))
 		r.untouched(before, "web", "api")
 	})
 	r.part("it rolls after an upgrade", func() {
@@ -88,20 +90,12 @@ func syncs(value string) func(*appsv1.Deployment) bool {
 }
 
 // compares waits until a comparison says that Keyturn alone would have rolled what Reloader's stand-in has not.
-func (r *release) compares(command []string) {
+func (r *release) compares(c *commands, command string) {
 	r.Helper()
 	testkit.Await(r.T, "compare has both workloads", func(context.Context) bool {
-		out := r.kubelet.exec("actuator", command...)
+		out := c.shell(command)
 		return strings.Contains(out, "deployment/web") && strings.Contains(out, "deployment/api") && strings.Contains(out, "keyturn only")
 	})
-}
-
-// awaitPods waits until each program has its pod.
-func (r *release) awaitPods() {
-	r.Helper()
-	for _, program := range []string{"keys", "actuator", "watcher"} {
-		testkit.Await(r.T, "there is a pod of "+program, func(context.Context) bool { return len(r.kubelet.pods(program)) == 1 })
-	}
 }
 
 // awaitReloader waits until the Deployment of Reloader is as asked.

@@ -2,7 +2,6 @@ package install
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/releases"
 )
 
@@ -31,11 +31,11 @@ components: ["URL//deploy/flux/oci?ref=main"]
 // sees what is pushed to the same tag later.
 func (i *fluxInstallation) goesOnFromARegistry() {
 	i.Helper()
-	r, tool := serveRegistry(i.T), releases.New(i.T)
+	r, tool := releases.ServeRegistry(i.T), releases.New(i.T)
 	before := i.watcherDeployment()
-	r.push(i.keyturn.Dir, manifestsRepository, tool.Version)
+	push(r, i.keyturn.Dir, manifestsRepository, tool.Version)
 	i.trusts(tool.Read(tool.Keys, "cosign.pub"))
-	i.overlay(strings.ReplaceAll(registryOverlay, "HOST", r.host))
+	i.overlay(strings.ReplaceAll(registryOverlay, "HOST", r.Host))
 	i.push("take deploy from a registry")
 	i.eventually("flux refuses what is not signed", func(ctx context.Context) bool {
 		source, err := i.client.Resource(ociRepositories).Namespace(testbed.FluxNamespace).Get(ctx, "keyturn", metav1.GetOptions{})
@@ -60,14 +60,7 @@ func (i *fluxInstallation) goesOnFromARegistry() {
 
 	const described = "Pushed to a registry."
 	path := filepath.Join(i.keyturn.Dir, "deploy/base/priorityclass.yaml")
-	content, err := os.ReadFile(path)
-	if err != nil {
-		i.Fatal(err)
-	}
-	content = regexp.MustCompile("(?m)^description: .*").ReplaceAll(content, []byte("description: "+described))
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		i.Fatal(err)
-	}
+	testkit.WriteFile(i.T, path, regexp.MustCompile("(?m)^description: .*").ReplaceAllString(testkit.ReadFile(i.T, path), "description: "+described))
 	revision = i.publish(r, tool)
 	i.request(ociRepositories, "keyturn")
 	i.isAt(revision)
@@ -81,17 +74,13 @@ func (i *fluxInstallation) goesOnFromARegistry() {
 const manifestsRepository = "keyturn/manifests"
 
 // publish makes a signed release of the repository, pushes it, and returns the revision that Flux has of it.
-func (i *fluxInstallation) publish(r *registry, tool releases.Tool) (revision string) {
+func (i *fluxInstallation) publish(r *releases.Registry, tool releases.Tool) (revision string) {
 	i.Helper()
-	for _, path := range []string{filepath.Join(releases.Root, "CHANGELOG.md"), filepath.Join(tool.Keys, "cosign.pub")} {
-		if err := os.WriteFile(filepath.Join(i.keyturn.Dir, filepath.Base(path)), tool.Read(path), 0o600); err != nil {
-			i.Fatal(err)
-		}
-	}
+	tool.Prepare(i.keyturn.Dir)
 	// A release does not replace another one.
-	r.remove(manifestsRepository, tool.Version)
-	_, pushed := tool.Publish(tool.Make(r.host, "-root", i.keyturn.Dir))
-	return tool.Version + "@" + pushed[r.host+"/"+manifestsRepository+":"+tool.Version]
+	r.Remove(manifestsRepository, tool.Version)
+	_, pushed := tool.Publish(tool.Make(r.Host, "-root", i.keyturn.Dir))
+	return tool.Version + "@" + pushed[r.Host+"/"+manifestsRepository+":"+tool.Version]
 }
 
 // trusts makes the Secret with the key of the releases.

@@ -1,13 +1,13 @@
 package install
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // servedAlone is the end of an overlay of deploy/namespaced: its patches have all of it in the namespace that is served.
@@ -25,7 +25,13 @@ const servedAlone = `  - target: {kind: Role|RoleBinding, name: keyturn-watcher|
 // applyOverlay applies what an operator would have as a kustomization beside deploy. SERVED in it is a namespace that is there.
 func applyOverlay(t *testing.T, namespace, content string) {
 	t.Helper()
-	if err := plane.ApplyYAML(t.Context(), bytes.NewReader(renderOverlay(t, namespace, content))); err != nil {
+	apply(t, string(renderOverlay(t, namespace, content)))
+}
+
+// apply applies manifests.
+func apply(t *testing.T, manifests string) {
+	t.Helper()
+	if err := plane.ApplyYAML(t.Context(), strings.NewReader(manifests)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -38,13 +44,7 @@ func renderOverlay(t *testing.T, namespace, content string) []byte {
 		t.Fatal(err)
 	}
 	overlay := filepath.Join(root, "overlay")
-	if err := os.Mkdir(overlay, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	content = strings.ReplaceAll(content, "SERVED", namespace)
-	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, filepath.Join(overlay, "kustomization.yaml"), strings.ReplaceAll(content, "SERVED", namespace))
 	rendered, err := testbed.Kustomize(t.Context(), os.Stderr, overlay)
 	if err != nil {
 		t.Fatal(err)

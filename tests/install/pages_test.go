@@ -2,7 +2,6 @@ package install
 
 import (
 	"context"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/docpages"
 )
 
@@ -28,18 +28,30 @@ func (r *release) pagesWork() {
 	shop.prepare()
 	shop.apply()
 	r.Cleanup(func() {
-		for _, namespace := range []string{shop.namespace, "try"} {
-			err := r.kube.CoreV1().Namespaces().Delete(context.WithoutCancel(r.Context()), namespace, metav1.DeleteOptions{})
-			if err != nil && !errors.IsNotFound(err) {
-				r.Error(err)
-			}
+		err := r.kube.CoreV1().Namespaces().Delete(context.WithoutCancel(r.Context()), shop.namespace, metav1.DeleteOptions{})
+		if err != nil && !errors.IsNotFound(err) {
+			r.Error(err)
 		}
 	})
 	for _, page := range []string{
-		"docs/troubleshooting.md", "docs/when.md", "docs/notifications.md", "docs/secret-stores.md", "docs/migrate-from-others.md", "docs/upgrade.md",
-		"docs/operations.md", "docs/install.md",
+		"docs/operate/troubleshooting.md", "docs/how-to/when-to-roll.md", "docs/how-to/notifications.md", "docs/how-to/audit-shippers.md",
+		"docs/how-to/migrate-from-others.md", "docs/how-to/upgrade.md", "docs/tutorials/two-pods.md", "docs/operate/operations.md",
+		"docs/how-to/high-availability.md", "docs/how-to/network-and-keys.md", "docs/how-to/install.md",
 	} {
 		r.pageWorks(page)
+	}
+	r.isProtected(metav1.NamespacePublic)
+}
+
+// isProtected holds that a namespace has the label by which the admission policy protects it.
+func (r *release) isProtected(name string) {
+	r.Helper()
+	namespace, err := r.kube.CoreV1().Namespaces().Get(r.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	if _, is := namespace.Labels["keyturn.dev/protected"]; !is {
+		r.Errorf("the command of the page does not protect %s", name)
 	}
 }
 
@@ -47,6 +59,7 @@ func (r *release) pagesWork() {
 func (r *release) pageWorks(page string) {
 	r.Helper()
 	c, tested := newCommands(r, "../../"+page), docpages.Tested[page]
+	c.plugin()
 	c.inShop()
 	for len(c.left) > 0 {
 		// In a sentence, one without a flag is the name of a command.
@@ -71,9 +84,7 @@ func (c *commands) inShop() {
 		files[name] = "nobody reads it\n"
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(content), 0o600); err != nil {
-			c.Fatal(err)
-		}
+		testkit.WriteFile(c.T, filepath.Join(c.dir, name), content)
 	}
 	c.inNamespace("shop")
 }
@@ -81,13 +92,7 @@ func (c *commands) inShop() {
 // inNamespace has commands that name no namespace run in one.
 func (c *commands) inNamespace(name string) {
 	c.Helper()
-	config, err := os.ReadFile(plane.Kubeconfig())
-	if err != nil {
-		c.Fatal(err)
-	}
 	c.kubeconfig = filepath.Join(c.dir, "kubeconfig")
-	if err := os.WriteFile(c.kubeconfig, config, 0o600); err != nil {
-		c.Fatal(err)
-	}
+	testkit.WriteFile(c.T, c.kubeconfig, testkit.ReadFile(c.T, plane.Kubeconfig()))
 	c.shell("kubectl config set-context --current --namespace=" + name)
 }

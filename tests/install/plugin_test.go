@@ -5,23 +5,19 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // pluginPage is the page of kubectl keyturn.
-const pluginPage = "../../docs/kubectl-keyturn.md"
+const pluginPage = "../../docs/reference/keyturn.md"
 
 // plugin makes kubectl know its plugin, for the commands of pages.
 func (c *commands) plugin() {
 	c.Helper()
-	binary, err := build.Program(c.Context(), "./cmd/kubectl-keyturn", build.Race())
-	if err != nil {
-		c.Fatal(err)
-	}
 	if err := os.MkdirAll(c.plugins(), 0o750); err != nil {
 		c.Fatal(err)
 	}
-	if err := os.Symlink(binary, filepath.Join(c.plugins(), "kubectl-keyturn")); err != nil {
+	if err := os.Symlink(binaries.Keyturn, filepath.Join(c.plugins(), "kubectl-keyturn")); err != nil {
 		c.Fatal(err)
 	}
 }
@@ -45,6 +41,7 @@ func (r *release) pluginAnswers() {
 		{"kubectl keyturn clusters", "local"},
 		{"kubectl keyturn timeline", ""},
 		{"kubectl keyturn history --installation", "deployment/web"},
+		{"kubectl keyturn version", "keyturn-actuator"},
 		{"kubectl keyturn dead-letters", "There are no dead letters."},
 		{"kubectl keyturn hold", "deployment/web: held, until it is released: load test, until Ada ends it\n  nothing was pending"},
 		{"kubectl keyturn roll-now", "deployment/web: asked to roll now\n  nothing was pending"},
@@ -54,8 +51,24 @@ func (r *release) pluginAnswers() {
 			r.Errorf("%s: want %q in\n%s", asked.command, asked.want, out)
 		}
 	}
-	if page, err := os.ReadFile(filepath.Join(c.dir, "rotations.html")); err != nil || !strings.Contains(string(page), "<svg") {
-		r.Errorf("the timeline is no page (%v)", err)
+	// Whether each program is ready is not of this test: no kubelet says so of all.
+	checked := c.shell("{ " + c.next("kubectl keyturn check") + "\n} || true")
+	for _, want := range []string{
+		"ok       Kubernetes: ", "ok       your rights: complete", "ok       rights of the watcher (keyturn-watcher): complete",
+		"ok       rights of the actuator (keyturn-actuator): complete", "ok       keys: ", "ok       Lease: keyturn-actuator-0 leads",
+		"ok       admission policy keyturn-system-actuator: ", "ok       admission policy keyturn-system-protected: ",
+		"ok       admission policy keyturn-system-keys: ",
+		"ok       NATS: reached, as cluster local", "ok       streams: CHANGES ",
+	} {
+		if !strings.Contains(checked, want) {
+			r.Errorf("check: want %q in\n%s", want, checked)
+		}
+	}
+	if out := c.shell(c.next("kubectl keyturn check --pre")); strings.Count(out, "ok ") != 3 {
+		r.Errorf("check --pre: want three times ok in\n%s", out)
+	}
+	if page := testkit.ReadFile(r.T, filepath.Join(c.dir, "rotations.html")); !strings.Contains(page, "<svg") {
+		r.Errorf("the timeline is no page: %s", page)
 	}
 	r.pluginSaysWhatIsMissing(c)
 }
@@ -72,7 +85,7 @@ func (r *release) pluginSaysWhatIsMissing(c *commands) {
 		}
 	}
 	c.run("kubectl apply -f examples/kubectl-keyturn.yaml")
-	if out := c.shell(asOnCall); !strings.Contains(out, "deployment/web") {
+	if out := c.shell(asOnCall); !strings.Contains(out, "deployment/web") || !strings.Contains(out, "The certificate of NATS is not verified") {
 		r.Errorf("with the Role of the example:\n%s", out)
 	}
 	if out := c.shell("kubectl keyturn status --output yaml --as ada --as-group oncall"); !strings.Contains(out, "pod: keyturn-actuator-0") {

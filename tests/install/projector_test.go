@@ -2,7 +2,6 @@ package install
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/traces"
 )
@@ -34,26 +32,16 @@ func TestAChangeOfASecretReachesAFieldInOneTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	received := traces.Receive(t)
-	file, err := os.ReadFile("../../deploy/projections/example/projections.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.ReplaceAll(strings.ReplaceAll(string(file), "namespace: shop", "namespace: SERVED"), "\n", "\n          ")
+	file := testkit.ReadFile(t, "../../deploy/projections/example/projections.yaml")
+	text := strings.ReplaceAll(strings.ReplaceAll(file, "namespace: shop", "namespace: SERVED"), "\n", "\n          ")
 	c := newComponents(t, strings.Replace(ofTheExample, "FILE", text, 1), []string{"keys", "actuator", "watcher", "projector"},
 		"projector", "../projections/example", "otlp")
 	widget := `
 apiVersion: example.org/v1
 kind: Widget
 metadata: {name: main, annotations: {keyturn.dev/project: "spec.auth.password=secret/db/password"}, namespace: ` + c.namespace + "}\nspec: {size: 3}\n"
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(widget)); err != nil {
-		t.Fatal(err)
-	}
-	setPassword := func(value string) {
-		t.Helper()
-		if err := programs.SetSecret(t.Context(), c.client, c.namespace, "db", map[string]string{"password": value}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	apply(t, widget)
+	sources := workloads{t, c.client, c.namespace}
 	resource := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
 	widgets := dynamic.NewForConfigOrDie(plane.Config()).Resource(resource).Namespace(c.namespace)
 	awaitPassword := func(want string) {
@@ -67,7 +55,7 @@ metadata: {name: main, annotations: {keyturn.dev/project: "spec.auth.password=se
 			return text == want
 		})
 	}
-	setPassword("one")
+	sources.secret("db", "one")
 	c.await(c.run("keys"))
 	c.sends(received, "watcher", "actuator", "projector")
 	c.runReady("actuator")
@@ -76,9 +64,9 @@ metadata: {name: main, annotations: {keyturn.dev/project: "spec.auth.password=se
 	awaitPassword("one")
 	// Before the watcher has seen it, a change is none.
 	testkit.Await(t, "the watcher and the projector know the Secret", func(context.Context) bool {
-		return strings.Contains(c.exec("actuator", "actuator", "history", "--source", "secret/db", "--namespace", c.namespace), "observed")
+		return strings.Contains(c.ask("history", "--source", "secret/db", "--namespace", c.namespace), "observed")
 	})
-	setPassword("two")
+	sources.secret("db", "two")
 	awaitPassword("two")
 
 	var operations []string
@@ -95,7 +83,7 @@ metadata: {name: main, annotations: {keyturn.dev/project: "spec.auth.password=se
 		}
 		return len(found) == 1 && by["detect secret"] == "keyturn-watcher" && by["project widget"] == "keyturn-projector"
 	}, func() string { return strings.Join(operations, "\n") })
-	if told := c.exec("actuator", "actuator", "history", "--namespace", c.namespace); !strings.Contains(told, "widget/main") ||
+	if told := c.ask("history", "--namespace", c.namespace); !strings.Contains(told, "widget/main") ||
 		!strings.Contains(told, "applied; Applied spec.auth.password from secret/db/password.") {
 		t.Errorf("the history does not tell of it:\n%s", told)
 	}

@@ -7,8 +7,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/docpages"
 )
 
 // exampleNamespace is the namespace of the workloads in examples.
@@ -18,6 +20,7 @@ const exampleNamespace = "example"
 // examples do not run: the test writes the Secrets that they would. No programs run where pages go on: their commands only have to be taken.
 func TestTheCommandsOfThePagesWork(t *testing.T) {
 	r := newRelease(t)
+	t.Cleanup(r.removeRolesOfOnePod)
 	r.namespace = exampleNamespace
 	r.volume()
 	c := newCommands(r, "../../README.md")
@@ -27,9 +30,10 @@ func TestTheCommandsOfThePagesWork(t *testing.T) {
 	if built := c.next("make image"); built != "make image VERSION=devel && kind load image-archive bin/image/keyturn.tar" {
 		t.Errorf("the quickstart builds the image by %q", built)
 	}
+	var one *programs.Program
 	r.part("Keyturn is installed", func() {
-		c.run("kubectl apply -k deploy/base")
-		r.start()
+		c.run("kubectl apply -k deploy/single")
+		one = r.runTheOnePod()
 	})
 	r.part("the workload of the quickstart rolls", func() {
 		c.run("kubectl apply -f examples/secret.yaml")
@@ -38,24 +42,60 @@ func TestTheCommandsOfThePagesWork(t *testing.T) {
 		r.caused("web", "secret/db (password)")
 	})
 	r.part("the README shows what it did", func() {
-		events := c.next("kubectl -n example get events")
-		testkit.Await(t, "there is an Event of the rollout", func(context.Context) bool {
-			return strings.Contains(c.shell(events), "RolloutCompleted")
+		c.plugin()
+		r.kubelet.forwards()
+		testkit.Await(t, "explain says that it is rolled out", func(context.Context) bool {
+			return strings.Contains(c.shell("kubectl keyturn explain deployment/web -n example"), "for secret/db: completed (rolled-out)")
 		})
-		out := r.kubelet.exec("actuator", c.inPod("kubectl -n keyturn-system exec keyturn-actuator-0 -- actuator history")...)
+		c.run("kubectl keyturn explain deployment/web -n example")
+		out := c.shell(c.next("kubectl keyturn history"))
 		for _, want := range []string{"secret/db", "deployment/web", "completed"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("want %q in the history:\n%s", want, out)
 			}
 		}
+		c.run("kubectl keyturn timeline")
+	})
+	r.part("the tutorial of one pod works", func() { r.getsStarted() })
+	r.part("two pods take over, for the other pages", func() {
+		one.StopIn(t, testkit.Patience)
+		c.shell("kubectl apply -k deploy/base")
+		c.shell("kubectl -n keyturn-system delete deployment keyturn")
+		r.runTwoPods()
+		before := r.revisions()
+		r.secret("db", "fourth") // For their history.
+		r.rolled(before, "web")
 	})
 	r.part("kubectl keyturn shows the same, and says which right is missing", r.pluginAnswers)
+	r.part("the runbooks of critical alerts show what is wrong", r.runbooks)
 	r.part("the examples are applied, and roll", func() { r.examples(c) })
 	r.part("the actuator takes the configuration of the example with notifications", func() { r.notifies(c) })
 	r.part("the commands of the other pages work", r.pagesWork)
 	r.part("the example with another NATS is applied, and gets its keys", func() {
 		c.shell("kubectl apply -k examples/external-nats")
-		r.pageWorks("docs/many-clusters.md")
+		r.pageWorks("docs/how-to/many-clusters.md")
+	})
+	r.part("the quickstart is removed", func() {
+		c.shell(c.next("kubectl delete --ignore-not-found -f") + " --wait=false")
+		c.run("kubectl delete --ignore-not-found -k")
+	})
+}
+
+// getsStarted runs the commands of the first tutorial, where the commands of the README have installed one pod.
+func (r *release) getsStarted() {
+	r.Helper()
+	const page = "docs/tutorials/get-started.md"
+	c := newCommands(r, "../../"+page)
+	c.link("examples", "../../examples")
+	c.plugin()
+	for _, command := range c.left {
+		if command.Inline || docpages.Tested[page].Why(command.Line) != "" {
+			continue
+		}
+		c.shell(command.Line)
+	}
+	testkit.Await(r.T, "the released workload is rolled", func(context.Context) bool {
+		return strings.Contains(c.shell("kubectl keyturn explain deployment/web -n example"), "Nothing is pending")
 	})
 }
 

@@ -80,7 +80,7 @@ func (i *fluxInstallation) changesNothingAgain() {
 }
 
 // isPruned checks that all but the namespace is gone of an installation that was removed from the repository. With the namespace the keys and
-// the stream are kept, until it is deleted as docs/install.md says.
+// the stream are kept, until it is deleted as docs/how-to/install.md says.
 func (i *fluxInstallation) isPruned() {
 	i.Helper()
 	core, ctx := i.kube.CoreV1(), i.Context()

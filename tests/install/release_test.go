@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -23,7 +22,7 @@ import (
 const chart = "../../deploy/chart"
 
 var (
-	// operatorsValues are those of docs/install.md, and a flag that shortens the wait for a workload.
+	// operatorsValues are those of docs/how-to/install.md, and a flag that shortens the wait for a workload.
 	operatorsValues = []string{
 		"--set", "cluster=prod-eu", "--set", "image.repository=registry.example.com/keyturn", "--set", "image.tag=v0.1.0",
 		"--set", "env.KEYTURN_SETTLE=50ms",
@@ -42,13 +41,9 @@ type release struct {
 
 func newRelease(t *testing.T) *release {
 	t.Helper()
-	r := &release{installation: newInstallation(t, plane.Namespace(t)), home: t.TempDir()}
-	var err error
-	r.binary, err = build.Binary(t.Context(), os.Stderr, build.Helm)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := &release{installation: newInstallation(t, plane.Namespace(t)), home: t.TempDir(), binary: build.Tool(t, build.Helm)}
 	out := r.helm(slices.Concat([]string{"template", "keyturn", chart, "--skip-tests"}, operatorsValues)...)
+	var err error
 	if r.made, err = testbed.ReadManifests(strings.NewReader(out)); err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +74,8 @@ func (r *release) try(args ...string) (string, error) {
 // stop ends both programs, the watcher first.
 func (r *release) stop() {
 	r.Helper()
-	for _, program := range []*programs.Program{r.watcher, r.actuator} {
-		if err := program.Stop(testkit.Patience); err != nil {
-			r.Fatalf("stopping the %s: %v", program.Name(), err)
-		}
-	}
+	r.watcher.StopIn(r.T, testkit.Patience)
+	r.actuator.StopIn(r.T, testkit.Patience)
 }
 
 // eventuallyPods waits until there are so many pods of a program, and all of them have an image with the tag.

@@ -32,14 +32,9 @@ func TestReloadersManifestNeedsOnlyTheImage(t *testing.T) {
 	i.kubelet.namespace = i.namespace
 	i.prepare()
 	shop := strings.ReplaceAll(shop(t, i.namespace), "keyturn.dev/roll-on: auto", `reloader.stakater.com/auto: "true"`)
-	manifest, err := os.ReadFile("testdata/reloader.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, manifests := range []string{shop, strings.ReplaceAll(string(manifest), "NAMESPACE", i.namespace)} {
-		if err := plane.ApplyYAML(t.Context(), strings.NewReader(manifests)); err != nil {
-			t.Fatal(err)
-		}
+	manifest := testkit.ReadFile(t, "testdata/reloader.yaml")
+	for _, manifests := range []string{shop, strings.ReplaceAll(manifest, "NAMESPACE", i.namespace)} {
+		apply(t, manifests)
 	}
 	pod := i.reloadersPod()
 	var program *programs.Program
@@ -63,9 +58,7 @@ func TestReloadersManifestNeedsOnlyTheImage(t *testing.T) {
 		}
 	})
 	i.part("a changed ConfigMap rolls what reads it, after a restart of the container", func() {
-		if err := program.Stop(testkit.Patience); err != nil {
-			t.Fatal(err)
-		}
+		program.StopIn(t, testkit.Patience)
 		program = i.runReloader(pod)
 		before := i.revisions()
 		i.configMap("app", "two")
@@ -96,9 +89,7 @@ func (i *installation) reloadersPod() *corev1.Pod {
 func (i *installation) runReloader(pod *corev1.Pod) *programs.Program {
 	i.Helper()
 	none := filepath.Join(i.kubelet.dir, "none")
-	if err := os.WriteFile(none, nil, 0o600); err != nil {
-		i.Fatal(err)
-	}
+	testkit.WriteFile(i.T, none, "")
 	pod = pod.DeepCopy()
 	container := &pod.Spec.Containers[0]
 	container.Env = append(container.Env,

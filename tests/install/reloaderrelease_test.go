@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -48,13 +47,8 @@ func (r *release) applyShopOfReloader() {
 	r.Helper()
 	r.prepare()
 	r.write("one")
-	shop, err := os.ReadFile("testdata/reloader-shop.yaml")
-	if err != nil {
-		r.Fatal(err)
-	}
-	if err := plane.ApplyYAML(r.Context(), strings.NewReader(strings.ReplaceAll(string(shop), "NAMESPACE", r.namespace))); err != nil {
-		r.Fatal(err)
-	}
+	shop := testkit.ReadFile(r.T, "testdata/reloader-shop.yaml")
+	apply(r.T, strings.ReplaceAll(shop, "NAMESPACE", r.namespace))
 }
 
 // rollsAsReloader changes a ConfigMap and a Secret that the values ignore.

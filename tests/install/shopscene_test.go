@@ -37,8 +37,8 @@ func (s scene) with(file, account string, args ...string) scene {
 // actuator sees the shadow in testdata/jobs.yaml at once, and restores its Job after the quarter of a minute that another one could still take.
 func componentScene() scene {
 	scene := shopScene().
-		with("testdata/jobs.yaml", rights.ActuatorAccount, "--start-cronjobs", "--recreate-jobs").
-		with("testdata/inplace.yaml", rights.ActuatorAccount, "--reload-in-place", "--reload-delay", "0s")
+		with("testdata/jobs.yaml", rights.ActuatorAccount, "--jobs", "start,recreate").
+		with("testdata/inplace.yaml", rights.ActuatorAccount, "--reload-in-place", "1ms")
 	prepare := scene.prepare
 	scene.prepare = func(b *bench) {
 		prepare(b)
@@ -56,7 +56,7 @@ func kindsScene(t *testing.T) scene {
 		}
 	}
 	return shopScene().
-		with("testdata/rollout.yaml", rights.ActuatorAccount, "--argo-rollouts").
+		with("testdata/rollout.yaml", rights.ActuatorAccount, "--workload-kinds", "deployment,statefulset,daemonset,cronjob,rollout").
 		with("testdata/secretproviderclass.yaml", rights.WatcherAccount, "--sources", "secret,configmap,secretproviderclass")
 }
 

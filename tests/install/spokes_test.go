@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,7 +66,7 @@ func TestFluxInstallsTheClustersOfAFleet(t *testing.T) {
 	t.Cleanup(i.clear)
 	i.part("flux installs a spoke while the hub is away", func() { i.installSpoke(h) })
 	i.part("its programs become ready without the hub", i.start)
-	i.part("a change rolls what reads it without the hub", func() { i.rolls("two") })
+	i.part("a change rolls what reads it without the hub", func() { i.rollsReaders("two") })
 	i.part("the hub learns of it when it is there", func() {
 		h.start("prod-eu")
 		h.declare("hub", "hub-changes", "hub-history", "hub-deadletters")
@@ -76,7 +77,7 @@ func TestFluxInstallsTheClustersOfAFleet(t *testing.T) {
 			}
 		}
 	})
-	i.part("the network policies let through the way to the hub", func() { i.reaches(i.actuator, "keyturn-actuator", h, 7422) })
+	i.part("the network policies let through the way to the hub", func() { i.reaches(i.podOfTheActuator(), "keyturn-actuator", h, 7422) })
 	i.part("the spoke is ready", i.isReady)
 	i.part("flux takes the spoke away", i.isTakenOut)
 
@@ -85,13 +86,13 @@ func TestFluxInstallsTheClustersOfAFleet(t *testing.T) {
 	i.kubelet.nats = h.Servers[0].Address()
 	i.part("flux installs the hub's own cluster when its NATS is ready, and not before", func() { i.installHub(h) })
 	i.part("its programs become ready on the hub", i.start)
-	i.part("a change rolls what reads it on the hub", func() { i.rolls("three") })
+	i.part("a change rolls what reads it on the hub", func() { i.rollsReaders("three") })
 	i.part("the hub tells of both clusters", func() {
 		h.tells(i.namespace, "prod-eu secret/db changed", "hub secret/db changed", "hub deployment/web completed")
 	})
 	i.part("the network policies let through the way to the NATS", func() {
-		i.reaches(i.actuator, "keyturn-actuator", h, 4222)
-		i.reaches(i.watcher, "keyturn-watcher", h, 4222)
+		i.reaches(i.podOfTheActuator(), "keyturn-actuator", h, 4222)
+		i.reaches([]*programs.Program{i.watcher}, "keyturn-watcher", h, 4222)
 	})
 	i.part("the hub's own is ready", i.isReady)
 	i.part("flux takes the hub's own away", i.isTakenOut)
@@ -151,11 +152,8 @@ func (i *fluxInstallation) isReady() {
 // isTakenOut checks that nothing is left of an installation that was removed from the repository, except an empty namespace.
 func (i *fluxInstallation) isTakenOut() {
 	i.Helper()
-	for _, program := range []*programs.Program{i.watcher, i.actuator} {
-		if err := program.Stop(testkit.Patience); err != nil {
-			i.Fatalf("stopping the %s: %v", program.Name(), err)
-		}
-	}
+	i.watcher.StopIn(i.T, testkit.Patience)
+	i.actuator.StopIn(i.T, testkit.Patience)
 	i.areGone(i.takeOut())
 	i.clear()
 }
@@ -189,11 +187,7 @@ func (i *fluxInstallation) operatorsSecret(name string, files map[string]string)
 	i.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{}}
 	for key, path := range files {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			i.Fatal(err)
-		}
-		secret.Data[key] = content
+		secret.Data[key] = []byte(testkit.ReadFile(i.T, path))
 	}
 	i.eventually("the Secret "+name+" can be made", func(ctx context.Context) bool {
 		_, err := i.kube.CoreV1().Secrets(programs.SystemNamespace).Create(ctx, secret, metav1.CreateOptions{})
@@ -204,17 +198,8 @@ func (i *fluxInstallation) operatorsSecret(name string, files map[string]string)
 	})
 }
 
-// rolls changes a Secret, for which those that read it are rolled, and no other.
-func (i *fluxInstallation) rolls(password string) {
-	i.Helper()
-	before := i.revisions()
-	i.secret("db", password)
-	i.rolled(before, readers...)
-	i.untouched(before, "api")
-}
-
-// reaches holds that a program is connected to the hub, on a port that is let through.
-func (i *fluxInstallation) reaches(program *programs.Program, name string, h *hub, port int) {
+// reaches holds that a program of a pod is connected to the hub, on a port that is let through.
+func (i *fluxInstallation) reaches(pod []*programs.Program, name string, h *hub, port int) {
 	i.Helper()
 	hubPorts := map[int]bool{}
 	for _, server := range h.Servers {
@@ -222,18 +207,14 @@ func (i *fluxInstallation) reaches(program *programs.Program, name string, h *hu
 			hubPorts[number(after(address), 10)] = true
 		}
 	}
-	policies, err := i.kube.NetworkingV1().NetworkPolicies(programs.SystemNamespace).List(i.Context(), metav1.ListOptions{})
-	if err != nil {
-		i.Fatal(err)
-	}
 	connected := false
-	for _, socket := range i.sockets(program.Pid()) {
-		connected = connected || hubPorts[socket.remote]
+	for _, program := range pod {
+		connected = connected || slices.ContainsFunc(i.sockets(program.Pid()), func(s socket) bool { return hubPorts[s.remote] })
 	}
 	if !connected {
 		i.Errorf("%s is not connected to the hub", name)
 	}
-	if !letsThrough(policies.Items, name, traffic{port: port}) {
+	if !letsThrough(i.policies(), name, traffic{port: port}) {
 		i.Errorf("the policies of %s do not let through port %d", name, port)
 	}
 }

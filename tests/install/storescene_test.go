@@ -130,14 +130,9 @@ func (b *bench) external(resource string) dynamic.ResourceInterface {
 // applyFile applies a file for the namespace, with further texts in it replaced.
 func (b *bench) applyFile(path string, replaced ...string) {
 	b.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	content := testkit.ReadFile(b.T, path)
 	values := strings.NewReplacer(append(replaced, "NAMESPACE", b.namespace)...)
-	if err := plane.ApplyYAML(b.Context(), strings.NewReader(values.Replace(string(content)))); err != nil {
-		b.Fatal(err)
-	}
+	apply(b.T, values.Replace(content))
 }
 
 // isReady reports whether External Secrets considers a store ready.

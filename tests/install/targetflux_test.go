@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
-	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/rights"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -46,21 +44,15 @@ func TestFluxReconcilesAKustomizationWhenWhatItSubstitutesChanges(t *testing.T) 
 	t.Parallel()
 	repository := testbed.NewRepository(t, "app")
 	const manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: applied}\ndata: {password: '${password}'}\n"
-	if err := os.WriteFile(filepath.Join(repository.Dir, "applied.yaml"), []byte(manifest), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, filepath.Join(repository.Dir, "applied.yaml"), manifest)
 	if _, err := repository.Commit(t.Context(), "app"); err != nil {
 		t.Fatal(err)
 	}
 	b := newBench(t, scene{
 		prepare: func(b *bench) {
-			if err := programs.SetSecret(b.Context(), b.kube, b.namespace, "db", map[string]string{"password": "one"}); err != nil {
-				b.Fatal(err)
-			}
+			b.secret("db", "one")
 			manifests := strings.NewReplacer("NAMESPACE", b.namespace, "URL", repository.URL).Replace(substituting)
-			if err := plane.ApplyYAML(b.Context(), strings.NewReader(manifests)); err != nil {
-				b.Fatal(err)
-			}
+			apply(b.T, manifests)
 			b.args[rights.WatcherAccount] = []string{"--namespaces", b.namespace}
 			b.args[rights.ActuatorAccount] = []string{"--targets-config", "../../deploy/targets/flux-kustomize/flux-kustomize.yaml"}
 		},
@@ -106,9 +98,7 @@ func TestFluxReconcilesAKustomizationWhenWhatItSubstitutesChanges(t *testing.T) 
 		handled, _, _ := unstructured.NestedString(object.Object, "status", "lastHandledReconcileAt")
 		return handled == asked
 	})
-	if err := programs.SetSecret(t.Context(), b.kube, b.namespace, "db", map[string]string{"password": "three"}); err != nil {
-		t.Fatal(err)
-	}
+	b.secret("db", "three")
 	testkit.Await(t, "the rollout of the next change is complete", func(ctx context.Context) bool { return told(ctx)[events.VerbCompleted] == 2 })
 	if got := b.applied(t.Context()); got != "three" {
 		t.Errorf("when it is complete Flux has applied %q, want three", got)

@@ -1,8 +1,6 @@
 package install
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"net/url"
 	"os"
@@ -17,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // traffic is a connection as a NetworkPolicy sees it: a port of the server, and the peer, if it is one of our pods.
@@ -35,19 +34,19 @@ func (i *installation) keepsToItsPolicies() {
 	}
 	const apiServer, nats = 6443, 4222 // As they are in a cluster.
 	tests := []struct {
-		program *programs.Program
-		name    string
-		want    []traffic
+		pod  []*programs.Program
+		name string
+		want []traffic
 	}{
-		{i.watcher, "keyturn-watcher", []traffic{{port: apiServer}, {port: nats, peer: "keyturn-actuator"}}},
-		{i.actuator, "keyturn-actuator", []traffic{{port: apiServer}, {port: nats, peer: "keyturn-watcher", ingress: true}}},
+		{[]*programs.Program{i.watcher}, "keyturn-watcher", []traffic{{port: apiServer}, {port: nats, peer: "keyturn-actuator"}}},
+		{
+			i.podOfTheActuator(), "keyturn-actuator",
+			[]traffic{{port: apiServer}, {port: nats, peer: "keyturn-watcher", ingress: true}},
+		},
 	}
-	policies, err := i.kube.NetworkingV1().NetworkPolicies(programs.SystemNamespace).List(i.Context(), metav1.ListOptions{})
-	if err != nil {
-		i.Fatal(err)
-	}
+	policies := i.policies()
 	for _, tt := range tests {
-		got := i.traffic(tt.program)
+		got := i.traffic(tt.pod)
 		for _, one := range tt.want {
 			if !slices.Contains(got, one) {
 				i.Errorf("%s has no connection %+v: what is the rule for?", tt.name, one)
@@ -57,14 +56,24 @@ func (i *installation) keepsToItsPolicies() {
 			if !slices.Contains(tt.want, one) {
 				i.Errorf("%s has a connection that nobody expects: %+v", tt.name, one)
 			}
-			if !letsThrough(policies.Items, tt.name, one) {
+			if !letsThrough(policies, tt.name, one) {
 				i.Errorf("the policies of %s do not let through %+v", tt.name, one)
 			}
 		}
-		if letsThrough(policies.Items, tt.name, traffic{ingress: true, port: nats, peer: "somebody"}) {
+		if letsThrough(policies, tt.name, traffic{ingress: true, port: nats, peer: "somebody"}) {
 			i.Errorf("the policies of %s let anybody in", tt.name)
 		}
 	}
+}
+
+// policies are those in the namespace of the programs.
+func (i *installation) policies() []networkingv1.NetworkPolicy {
+	i.Helper()
+	list, err := i.kube.NetworkingV1().NetworkPolicies(programs.SystemNamespace).List(i.Context(), metav1.ListOptions{})
+	if err != nil {
+		i.Fatal(err)
+	}
+	return list.Items
 }
 
 // letsThrough reports whether the policies of a pod allow a connection. A peer without a name is outside the cluster.
@@ -105,9 +114,14 @@ func hasPeer(peers []networkingv1.NetworkPolicyPeer, pod string) bool {
 	})
 }
 
-// traffic are the connections of a process that has been started for a pod, with the ports that they would have in a cluster. Those
-// to a port that only this test asks, for health and metrics, are left out.
-func (i *installation) traffic(program *programs.Program) []traffic {
+// podOfTheActuator returns the actuator and what runs beside it.
+func (i *installation) podOfTheActuator() []*programs.Program {
+	return append(slices.Clone(i.kubelet.beside["actuator"]), i.actuator)
+}
+
+// traffic are the connections of the processes that have been started for a pod, with the ports that they would have in a cluster. Those within the
+// pod, and those to a port that only this test asks, for health and metrics, are left out.
+func (i *installation) traffic(pod []*programs.Program) []traffic {
 	i.Helper()
 	host, err := url.Parse(plane.Config().Host)
 	if err != nil {
@@ -115,16 +129,20 @@ func (i *installation) traffic(program *programs.Program) []traffic {
 	}
 	apiServer, nats := number(host.Port(), 10), number(after(i.kubelet.nats), 10)
 	var found []traffic
-	listening := map[int]bool{}
-	sockets := i.sockets(program.Pid())
+	var sockets []socket
+	for _, program := range pod {
+		sockets = append(sockets, i.sockets(program.Pid())...)
+	}
+	listening, ours := map[int]bool{}, map[socket]bool{}
 	for _, s := range sockets {
 		if s.listening {
 			listening[s.local] = true
 		}
+		ours[s] = true
 	}
 	for _, s := range sockets {
 		switch {
-		case s.listening:
+		case s.listening, ours[socket{local: s.remote, remote: s.local}]:
 		case s.local == nats:
 			found = append(found, traffic{ingress: true, port: 4222, peer: "keyturn-watcher"})
 		case listening[s.local]:
@@ -161,14 +179,11 @@ func (i *installation) sockets(pid int) []socket {
 	}
 	var sockets []socket
 	for _, table := range []string{"tcp", "tcp6"} {
-		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, table))
-		if err != nil {
-			i.Fatal(err)
-		}
+		content := testkit.ReadFile(i.T, fmt.Sprintf("/proc/%d/net/%s", pid, table))
 		const established, listen = "01", "0A"
-		for lines := bufio.NewScanner(bytes.NewReader(content)); lines.Scan(); {
+		for line := range strings.Lines(content) {
 			// sl, local address, remote address, state, queues, timer, retransmits, uid, timeout, inode
-			fields := strings.Fields(lines.Text())
+			fields := strings.Fields(line)
 			if len(fields) < 10 || !mine["socket:["+fields[9]+"]"] || fields[3] != established && fields[3] != listen {
 				continue
 			}

@@ -52,10 +52,10 @@ func TestAnUpgradeUnderLoadLosesNoChangeAndRollsNothingTwice(t *testing.T) {
 	u.awaitRecords() // They elect no leader, and then what changes while no actuator runs is found by the records alone.
 	written := u.change(t.Context())
 	u.await(written, upgraded/4)
-	u.stop(watcher)
+	watcher.StopIn(t, testkit.Patience)
 	u.ready(released.StartWatcher())
 	u.await(written, upgraded/2)
-	u.stop(actuator)
+	actuator.StopIn(t, testkit.Patience)
 	u.ready(released.StartActuator())
 	u.await(written, upgraded)
 	u.eachRollsOnce()
@@ -73,9 +73,7 @@ func newUpgrade(t *testing.T) *upgrade {
 	t.Helper()
 	u := &upgrade{T: t, client: kubernetes.NewForConfigOrDie(plane.Config()), namespace: plane.Namespace(t)}
 	for _, name := range append(u.names(), "last") {
-		if err := programs.SetSecret(t.Context(), u.client, u.namespace, name, map[string]string{"password": "old"}); err != nil {
-			t.Fatal(err)
-		}
+		workloads{t, u.client, u.namespace}.secret(name, "old")
 		deployment := programs.NewDeployment(u.namespace, name, 0, map[string]string{"keyturn.dev/roll-on": "auto"})
 		programs.ReadSecret(&deployment.Spec.Template, name)
 		if _, err := u.client.AppsV1().Deployments(u.namespace).Create(t.Context(), deployment, metav1.CreateOptions{}); err != nil {
@@ -167,13 +165,6 @@ func (u *upgrade) ready(program *programs.Program, err error) *programs.Program 
 	program.StopAfter(u.T)
 	program.AwaitReady(u.T, testkit.Patience)
 	return program
-}
-
-func (u *upgrade) stop(program *programs.Program) {
-	u.Helper()
-	if err := program.Stop(testkit.Patience); err != nil {
-		u.Fatalf("stopping the %s: %v", program.Name(), err)
-	}
 }
 
 // writes returns how often the template of each Deployment was written, by its name; 1 was never rolled.

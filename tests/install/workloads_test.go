@@ -2,13 +2,17 @@ package install
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/programs"
@@ -29,11 +33,8 @@ type workloads struct {
 // shop returns testdata/shop.yaml for a namespace.
 func shop(t *testing.T, namespace string) string {
 	t.Helper()
-	content, err := os.ReadFile("testdata/shop.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.ReplaceAll(string(content), "NAMESPACE", namespace)
+	content := testkit.ReadFile(t, "testdata/shop.yaml")
+	return strings.ReplaceAll(content, "NAMESPACE", namespace)
 }
 
 // prepare makes the namespace, if it is not there, and the sources. The nodes of the tests run pods that lack their sources, so a source that
@@ -57,9 +58,7 @@ func (w workloads) prepare() {
 // apply makes the workloads.
 func (w workloads) apply() {
 	w.t.Helper()
-	if err := plane.ApplyYAML(w.t.Context(), strings.NewReader(shop(w.t, w.namespace))); err != nil {
-		w.t.Fatal(err)
-	}
+	apply(w.t, shop(w.t, w.namespace))
 }
 
 // secret and configMap write the sources of the workloads.
@@ -80,40 +79,22 @@ func (w workloads) configMap(name, value string) {
 // revisions returns the revisions on the pod templates, by workload, without workloads that were not rolled.
 func (w workloads) revisions() map[string]string {
 	w.t.Helper()
-	templates := map[string]map[string]string{}
-	apps, batch := w.kube.AppsV1(), w.kube.BatchV1()
-	deployments, err := apps.Deployments(w.namespace).List(w.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, d := range deployments.Items {
-		templates[d.Name] = d.Spec.Template.Annotations
-	}
-	statefulSets, err := apps.StatefulSets(w.namespace).List(w.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, s := range statefulSets.Items {
-		templates[s.Name] = s.Spec.Template.Annotations
-	}
-	daemonSets, err := apps.DaemonSets(w.namespace).List(w.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, d := range daemonSets.Items {
-		templates[d.Name] = d.Spec.Template.Annotations
-	}
-	cronJobs, err := batch.CronJobs(w.namespace).List(w.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, c := range cronJobs.Items {
-		templates[c.Name] = c.Spec.JobTemplate.Spec.Template.Annotations
-	}
-	revisions := map[string]string{}
-	for name, annotations := range templates {
-		if revision := annotations["keyturn.dev/revision"]; revision != "" {
-			revisions[name] = revision
+	revisions, client := map[string]string{}, dynamic.NewForConfigOrDie(plane.Config())
+	for resource, template := range map[schema.GroupVersionResource][]string{
+		appsv1.SchemeGroupVersion.WithResource("deployments"):  {"spec", "template"},
+		appsv1.SchemeGroupVersion.WithResource("statefulsets"): {"spec", "template"},
+		appsv1.SchemeGroupVersion.WithResource("daemonsets"):   {"spec", "template"},
+		batchv1.SchemeGroupVersion.WithResource("cronjobs"):    {"spec", "jobTemplate", "spec", "template"},
+	} {
+		list, err := client.Resource(resource).Namespace(w.namespace).List(w.t.Context(), metav1.ListOptions{})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		annotation := append(template, "metadata", "annotations", "keyturn.dev/revision")
+		for _, object := range list.Items {
+			if revision, _, _ := unstructured.NestedString(object.Object, annotation...); revision != "" {
+				revisions[object.GetName()] = revision
+			}
 		}
 	}
 	return revisions
@@ -125,4 +106,33 @@ func (w workloads) rolled(before map[string]string, names ...string) {
 	for _, name := range names {
 		testkit.Await(w.t, name+" is rolled", func(context.Context) bool { return w.revisions()[name] != before[name] })
 	}
+}
+
+// untouched holds that workloads were not rolled.
+func (w workloads) untouched(before map[string]string, names ...string) {
+	w.t.Helper()
+	now := w.revisions()
+	for _, name := range names {
+		if now[name] != before[name] {
+			w.t.Errorf("%s was rolled, and reads nothing that changed", name)
+		}
+	}
+}
+
+// rollsReaders changes the Secret, for which those that read it are rolled, and no other.
+func (w workloads) rollsReaders(password string) {
+	w.t.Helper()
+	before := w.revisions()
+	w.secret("db", password)
+	w.rolled(before, readers...)
+	w.untouched(before, "api")
+}
+
+// rollsAPI changes the ConfigMap, for which the one that reads it is rolled, and no other.
+func (w workloads) rollsAPI(level string) {
+	w.t.Helper()
+	before := w.revisions()
+	w.configMap("app", level)
+	w.rolled(before, "api")
+	w.untouched(before, readers...)
 }

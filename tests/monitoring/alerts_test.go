@@ -1,7 +1,6 @@
 package monitoring
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/docpages"
 )
 
 const alertsFile = "../../deploy/monitoring/alerts.yaml"
@@ -38,14 +38,11 @@ type rule struct {
 
 func readRules(t *testing.T) ruleFile {
 	t.Helper()
-	content, err := os.ReadFile(alertsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := testkit.ReadFile(t, alertsFile)
 	var resource struct {
 		Spec ruleFile `json:"spec"`
 	}
-	if err := yaml.Unmarshal(content, &resource); err != nil {
+	if err := yaml.Unmarshal([]byte(content), &resource); err != nil {
 		t.Fatal(err)
 	}
 	return resource.Spec
@@ -96,17 +93,14 @@ func TestEveryReasonToSkipIsRecordedAsReloaderDoes(t *testing.T) {
 }
 
 func TestAlertsSayWhatTheyMeanAndWhatToDo(t *testing.T) {
-	content, err := os.ReadFile("../../docs/alerts.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := testkit.ReadFile(t, "../../docs/operate/alerts.md")
 	sections := map[string]bool{}
-	for _, heading := range regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(string(content), -1) {
+	for _, heading := range regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(content, -1) {
 		sections[heading[1]] = true
 	}
 	for _, alert := range alerts(t) {
 		if !sections[alert.Alert] {
-			t.Errorf("docs/alerts.md has no section %s", alert.Alert)
+			t.Errorf("docs/operate/alerts.md has no section %s", alert.Alert)
 		}
 		delete(sections, alert.Alert)
 		if alert.Labels["severity"] != "critical" && alert.Labels["severity"] != "warning" {
@@ -117,39 +111,65 @@ func TestAlertsSayWhatTheyMeanAndWhatToDo(t *testing.T) {
 				t.Errorf("%s: %s is no sentence: %q", alert.Alert, name, alert.Annotations[name])
 			}
 		}
-		want := "https://github.com/keyturn/keyturn/blob/main/docs/alerts.md#" + strings.ToLower(alert.Alert)
+		want := "https://github.com/keyturn/keyturn/blob/main/docs/operate/alerts.md#" + strings.ToLower(alert.Alert)
 		if got := alert.Annotations["runbook_url"]; got != want {
 			t.Errorf("%s: runbook_url is %q, want %q", alert.Alert, got, want)
 		}
 	}
 	for section := range sections {
-		t.Errorf("docs/alerts.md has a section %s, and there is no such alert", section)
+		t.Errorf("docs/operate/alerts.md has a section %s, and there is no such alert", section)
+	}
+}
+
+// maxWords bounds the page, which is for people who were woken.
+const maxWords = 2300
+
+// TestARunbookCanBeFollowedAtNight holds each runbook to its form: what the alert means and costs, commands that work as they stand, the fix, and
+// what to do without it.
+func TestARunbookCanBeFollowedAtNight(t *testing.T) {
+	page := testkit.ReadFile(t, "../../docs/operate/alerts.md")
+	if words := len(strings.Fields(page)); words > maxWords {
+		t.Errorf("the page has %d words, want at most %d", words, maxWords)
+	}
+	severities := map[string]string{}
+	for _, alert := range alerts(t) {
+		severities[alert.Alert] = alert.Labels["severity"]
+	}
+	placeholder := regexp.MustCompile(`\b(?:NAME|NAMESPACE|POD|WORKLOAD|CLUSTER)\b|[<>]`)
+	for _, section := range strings.Split(page, "\n## ")[1:] {
+		alert, text, _ := strings.Cut(section, "\n")
+		for _, part := range []string{"`" + severities[alert] + "` **Meaning:** ", "\n**Impact:** ", "\n**Fix", "\n**If that is not possible"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: has no %q", alert, part)
+			}
+		}
+		commands := 0
+		for _, command := range docpages.Commands(text) {
+			if command.Inline {
+				continue
+			}
+			commands++
+			if !strings.HasPrefix(command.Line, "kubectl ") || placeholder.MatchString(command.Line) {
+				t.Errorf("%s: %q does not work as it stands", alert, command.Line)
+			}
+		}
+		if commands < 1 || commands > 3 {
+			t.Errorf("%s: has %d commands, want one to three", alert, commands)
+		}
 	}
 }
 
 // promtool runs promtool on the rules, written as Prometheus reads them.
 func promtool(t *testing.T, rules ruleFile, args ...string) {
 	t.Helper()
-	binary, err := build.Binary(t.Context(), os.Stderr, build.Promtool)
-	if err != nil {
-		t.Fatal(err)
-	}
 	content, err := yaml.Marshal(rules)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "rules.yaml"), content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tests, err := os.ReadFile("testdata/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "alerts.yaml"), tests, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), binary, args...)
+	testkit.WriteFile(t, filepath.Join(dir, "rules.yaml"), content)
+	testkit.WriteFile(t, filepath.Join(dir, "alerts.yaml"), testkit.ReadFile(t, "testdata/alerts.yaml"))
+	cmd := exec.CommandContext(t.Context(), build.Tool(t, build.Promtool), args...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -170,10 +190,7 @@ func TestAlertsFireWhenTheyShouldAndOnlyThen(t *testing.T) {
 }
 
 func TestEveryAlertIsTested(t *testing.T) {
-	content, err := os.ReadFile("testdata/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := testkit.ReadFile(t, "testdata/alerts.yaml")
 	var file struct {
 		Tests []struct {
 			Alerts []struct {
@@ -182,7 +199,7 @@ func TestEveryAlertIsTested(t *testing.T) {
 			} `json:"alert_rule_test"`
 		} `json:"tests"`
 	}
-	if err := yaml.Unmarshal(content, &file); err != nil {
+	if err := yaml.Unmarshal([]byte(content), &file); err != nil {
 		t.Fatal(err)
 	}
 	fires, silent := map[string]bool{}, map[string]bool{}

@@ -43,12 +43,9 @@ type panel struct {
 
 func readDashboard(t *testing.T) dashboard {
 	t.Helper()
-	content, err := os.ReadFile("../../deploy/monitoring/keyturn.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := testkit.ReadFile(t, "../../deploy/monitoring/keyturn.json")
 	var d dashboard
-	if err := json.Unmarshal(content, &d); err != nil {
+	if err := json.Unmarshal([]byte(content), &d); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -90,10 +87,7 @@ func TestTheDashboardShowsEveryMetric(t *testing.T) {
 	}
 	for _, s := range sections() {
 		for i := range s.table {
-			name, err := prometheusName(&s.table[i])
-			if err != nil {
-				t.Fatal(err)
-			}
+			name := prometheusName(t, &s.table[i])
 			if !strings.HasPrefix(name, "reloader_") && !strings.Contains(queries.String(), name) {
 				t.Errorf("no panel shows %s", name)
 			}
@@ -187,12 +181,9 @@ func TestTheManifestsOfMonitoringAreComplete(t *testing.T) {
 		}
 	}
 	for _, program := range []string{"watcher.yaml", "actuator.yaml"} {
-		content, err := os.ReadFile("../../deploy/programs/" + program)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if name := strings.TrimSuffix(program, ".yaml"); !strings.Contains(string(content), "app.kubernetes.io/name: keyturn-"+name) ||
-			!strings.Contains(string(content), "- name: http-prom") {
+		content := testkit.ReadFile(t, "../../deploy/programs/"+program)
+		if name := strings.TrimSuffix(program, ".yaml"); !strings.Contains(content, "app.kubernetes.io/name: keyturn-"+name) ||
+			!strings.Contains(content, "- name: http-prom") {
 			t.Errorf("%s has not the label and the port that its PodMonitor asks for", program)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
@@ -32,7 +31,8 @@ func prometheusType(i *telemetry.Instrument) string {
 }
 
 // prometheusName returns the name of the metric at /metrics. A histogram has this name with the suffixes _bucket, _sum and _count.
-func prometheusName(i *telemetry.Instrument) (string, error) {
+func prometheusName(t *testing.T, i *telemetry.Instrument) string {
+	t.Helper()
 	kind := otlptranslator.MetricType(otlptranslator.MetricTypeGauge)
 	switch {
 	case i.Counter != nil:
@@ -45,47 +45,39 @@ func prometheusName(i *telemetry.Instrument) (string, error) {
 	namer := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
 	name, err := namer.Build(otlptranslator.Metric{Name: i.Name, Unit: i.Unit, Type: kind})
 	if err != nil {
-		return "", fmt.Errorf("naming %s: %w", i.Name, err)
+		t.Fatalf("naming %s: %v", i.Name, err)
 	}
-	return name, nil
+	return name
 }
 
 // prometheusLabels returns the names of the metric's labels at /metrics.
-func prometheusLabels(i *telemetry.Instrument) ([]string, error) {
+func prometheusLabels(t *testing.T, i *telemetry.Instrument) []string {
+	t.Helper()
 	namer := otlptranslator.LabelNamer{}
 	labels := make([]string, 0, len(i.Labels))
 	for _, key := range i.Labels {
 		label, err := namer.Build(key)
 		if err != nil {
-			return nil, fmt.Errorf("naming a label of %s: %w", i.Name, err)
+			t.Fatalf("naming a label of %s: %v", i.Name, err)
 		}
 		labels = append(labels, label)
 	}
-	return labels, nil
+	return labels
 }
 
 // writeReference writes a table of instruments as Markdown, under a second-level heading with the title, and the text.
-func writeReference(w io.Writer, title, text string, table []telemetry.Instrument) error {
-	var doc bytes.Buffer
-	fmt.Fprintf(&doc, "\n## %s\n\n%s\n", title, text)
+func writeReference(t *testing.T, doc *bytes.Buffer, title, text string, table []telemetry.Instrument) {
+	t.Helper()
+	fmt.Fprintf(doc, "\n## %s\n\n%s\n", title, text)
 	doc.WriteString("\n| OpenTelemetry | Prometheus | Type | Unit | Labels | Meaning |\n| --- | --- | --- | --- | --- | --- |\n")
 	for i := range table {
-		name, err := prometheusName(&table[i])
-		if err != nil {
-			return err
-		}
-		labels, err := prometheusLabels(&table[i])
-		if err != nil {
-			return err
-		}
+		labels := prometheusLabels(t, &table[i])
 		for n := range labels {
 			labels[n] = "`" + labels[n] + "`"
 		}
-		fmt.Fprintf(&doc, "| `%s` | `%s` | %s | %s | %s | %s |\n", table[i].Name, name, prometheusType(&table[i]),
+		fmt.Fprintf(doc, "| `%s` | `%s` | %s | %s | %s | %s |\n", table[i].Name, prometheusName(t, &table[i]), prometheusType(&table[i]),
 			table[i].Unit, strings.Join(labels, ", "), table[i].About)
 	}
-	_, err := w.Write(doc.Bytes())
-	return err
 }
 
 // example has an instrument of each type.
@@ -142,15 +134,7 @@ func TestTheNamesAreThoseOfTheExporter(t *testing.T) {
 	}
 	want := map[string][]string{}
 	for _, i := range e.instruments() {
-		name, err := prometheusName(&i)
-		if err != nil {
-			t.Fatal(err)
-		}
-		labels, err := prometheusLabels(&i)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want[name] = append([]string{prometheusType(&i)}, labels...)
+		want[prometheusName(t, &i)] = append([]string{prometheusType(&i)}, prometheusLabels(t, &i)...)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-definition +exporter):\n%s", diff)

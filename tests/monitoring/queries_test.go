@@ -19,14 +19,7 @@ func series(t *testing.T) map[string][]string {
 	known := map[string][]string{"up": nil}
 	for _, s := range sections() {
 		for i := range s.table {
-			name, err := prometheusName(&s.table[i])
-			if err != nil {
-				t.Fatal(err)
-			}
-			labels, err := prometheusLabels(&s.table[i])
-			if err != nil {
-				t.Fatal(err)
-			}
+			name, labels := prometheusName(t, &s.table[i]), prometheusLabels(t, &s.table[i])
 			if s.table[i].Histogram == nil {
 				known[name] = append(known[name], labels...)
 				continue

@@ -21,8 +21,8 @@ import (
 // policyPatience is how long the API server may take to enforce a policy.
 const policyPatience = time.Minute
 
-// ReadPolicy returns the admission policies of the actuator in a folder of deploy, and their bindings, for an actuator with a strategy of Reloader,
-// empty for one without --reloader. That which AwaitPolicy waits for is the last.
+// ReadPolicy returns the admission policies in a folder of deploy, and their bindings, for an actuator with a strategy of Reloader, empty for one
+// without --reloader. That which AwaitPolicy waits for is the last.
 func ReadPolicy(deploy, strategy string) (string, error) {
 	path := filepath.Join(deploy, "admission", "actuator.yaml")
 	content, err := os.ReadFile(path)
@@ -33,11 +33,17 @@ func ReadPolicy(deploy, strategy string) (string, error) {
 	if strings.Count(string(content), variable) != 1 {
 		return "", fmt.Errorf("%s: has no variable reloader, want it once", path)
 	}
-	protected, err := os.ReadFile(filepath.Join(deploy, "admission", "protected.yaml"))
-	if err != nil {
-		return "", fmt.Errorf("reading the admission policy: %w", err)
+	var policies strings.Builder
+	for _, other := range []string{"protected.yaml", "keys.yaml"} {
+		content, err := os.ReadFile(filepath.Join(deploy, "admission", other))
+		if err != nil {
+			return "", fmt.Errorf("reading the admission policy: %w", err)
+		}
+		policies.Write(content)
+		policies.WriteString("---\n")
 	}
-	return string(protected) + "---\n" + strings.Replace(string(content), variable, strings.Replace(variable, "''", "'"+strategy+"'", 1), 1), nil
+	policies.WriteString(strings.Replace(string(content), variable, strings.Replace(variable, "''", "'"+strategy+"'", 1), 1))
+	return policies.String(), nil
 }
 
 // confine applies the admission policy beside the manifest with the rights, and waits until the API server enforces it.

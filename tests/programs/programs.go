@@ -47,8 +47,10 @@ type Options struct {
 	Binaries Binaries
 	// NATSURL is an outside NATS. Empty: the actuator embeds one, on a loopback port that stays the same.
 	NATSURL string
-	// Actuators is how many actuators keep the streams together: 3 or 5, which [Programs.StartReplica] starts. Zero: one, on its own, which
-	// [Programs.StartActuator] starts.
+	// Beside means that NATS is a process of its own, which [Programs.StartNATS] starts, as in the actuator's pod: with TLS and encrypted streams.
+	Beside bool
+	// Actuators is how many actuators there are whose NATS, each beside its own, keep the streams together: 3 or 5, which [Programs.StartReplica]
+	// starts. Zero: one, on its own, which [Programs.StartActuator] starts.
 	Actuators int
 	// WatcherArgs and ActuatorArgs are further arguments.
 	WatcherArgs, ActuatorArgs []string
@@ -56,13 +58,13 @@ type Options struct {
 	Env []string
 }
 
-// Binaries are the paths of the built programs.
-type Binaries struct{ Watcher, Actuator string }
+// Binaries are the paths of the built programs, and of the one with the commands for people.
+type Binaries struct{ Watcher, Actuator, Keyturn string }
 
-// Build builds both programs, with the race detector in them where race is true.
+// Build builds the programs, with the race detector in them where race is true.
 func Build(ctx context.Context, race bool) (Binaries, error) {
 	var b Binaries
-	for pkg, path := range map[string]*string{"./cmd/watcher": &b.Watcher, "./cmd/actuator": &b.Actuator} {
+	for pkg, path := range map[string]*string{"./cmd/watcher": &b.Watcher, "./cmd/actuator": &b.Actuator, "./cmd/keyturn": &b.Keyturn} {
 		var err error
 		if *path, err = build.Program(ctx, pkg, race); err != nil {
 			return Binaries{}, err
@@ -79,6 +81,8 @@ type Programs struct {
 	actuatorKubeconfig string
 	keyFile            string
 	natsAddress        string
+	// natsCA is the file with the CA of NATS, if that is beside the actuator.
+	natsCA string
 	// replicas are those of Options.Actuators, if there are several.
 	replicas []replica
 	// started counts the processes, for the names of their logs. Installations that share a folder share it.
@@ -123,6 +127,18 @@ func New(ctx context.Context, cp *testbed.ControlPlane, options Options) (*Progr
 		return nil, err
 	}
 	p.natsAddress = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	config := "listen: $NATS_LISTEN\n"
+	if options.Beside || options.Actuators > 0 {
+		ca, cert, key := cp.Certificate()
+		p.natsCA = ca
+		config += fmt.Sprintf("tls: { cert_file: %q, key_file: %q }\n", cert, key)
+		if err := os.WriteFile(p.storageKey(), []byte(strings.Repeat("k", 44)), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.WriteFile(p.natsConfig(), []byte(config), 0o600); err != nil {
+		return nil, err
+	}
 	return p, p.makeReplicas(cp)
 }
 
@@ -149,6 +165,9 @@ func (p *Programs) NATSURL() string {
 	return "nats://" + p.natsAddress
 }
 
+// NATSCA is the path of the CA of a NATS beside the actuator, empty for another.
+func (p *Programs) NATSCA() string { return p.natsCA }
+
 // Cluster is the name of the cluster.
 func (p *Programs) Cluster() string { return p.options.Cluster }
 
@@ -158,7 +177,10 @@ func (p *Programs) KeyFile() string { return p.keyFile }
 // WatcherBinary is the path of the watcher.
 func (p *Programs) WatcherBinary() string { return p.binaries.Watcher }
 
-// ActuatorBinary is the path of the actuator, for its commands.
+// KeyturnBinary is the path of the commands for people.
+func (p *Programs) KeyturnBinary() string { return p.binaries.Keyturn }
+
+// ActuatorBinary is the path of the actuator.
 func (p *Programs) ActuatorBinary() string { return p.binaries.Actuator }
 
 // Upgraded returns the same installation with other programs: its keys, stores, addresses and rights are the same.
@@ -185,19 +207,45 @@ func (p *Programs) commonArgs(kubeconfig string) []string {
 // StartWatcher starts a watcher. It is ready when Ready returns.
 func (p *Programs) StartWatcher(further ...string) (*Program, error) {
 	args := append(p.commonArgs(p.watcherKubeconfig), "--nats-url", p.NATSURL(), "--fingerprint-key-file", p.keyFile)
+	if p.natsCA != "" {
+		args = append(args, "--nats-ca", p.natsCA)
+	}
 	return p.start("watcher", p.binaries.Watcher, append(append(args, p.options.WatcherArgs...), further...))
 }
 
-// StartActuator starts an actuator, with the embedded NATS unless there is an outside one.
+// StartNATS starts the NATS of [Options.Beside].
+func (p *Programs) StartNATS() (*Program, error) {
+	return p.With("NATS_LISTEN="+p.natsAddress).startNATS(p.natsConfig(), p.natsStore())
+}
+
+// startNATS starts a NATS beside an actuator.
+func (p *Programs) startNATS(config, store string) (*Program, error) {
+	return p.start("nats", p.binaries.Keyturn, []string{
+		"nats", "--cluster", p.options.Cluster, "--metrics-addr", "127.0.0.1:0", "--health-addr", "127.0.0.1:0", "--nats-config", config,
+		"--nats-store-dir", store, "--nats-storage-key", p.storageKey(),
+	})
+}
+
+// StartActuator starts an actuator, with the embedded NATS unless there is one beside it, or an outside one.
 func (p *Programs) StartActuator(further ...string) (*Program, error) {
 	args := p.commonArgs(p.actuatorKubeconfig)
-	if p.options.NATSURL == "" {
-		args = append(args, "--nats-embedded", "--nats-listen", p.natsAddress, "--nats-store-dir", filepath.Join(p.options.Dir, "nats"))
-	} else {
+	switch {
+	case p.options.NATSURL != "":
 		args = append(args, "--nats-url", p.options.NATSURL)
+	case p.options.Beside:
+		args = append(args, "--nats-url", p.NATSURL(), "--nats-ca", p.natsCA, "--nats-replicas", "1")
+	default:
+		args = append(args, "--nats-config", p.natsConfig(), "--nats-store-dir", p.natsStore())
 	}
-	return p.start("actuator", p.binaries.Actuator, append(append(args, p.options.ActuatorArgs...), further...))
+	return p.With("NATS_LISTEN="+p.natsAddress).start("actuator", p.binaries.Actuator, append(append(args, p.options.ActuatorArgs...), further...))
 }
+
+// natsConfig is the configuration of NATS, which has its address from the environment, as that of deploy/programs has.
+func (p *Programs) natsConfig() string { return filepath.Join(p.options.Dir, "nats.conf") }
+
+func (p *Programs) natsStore() string { return filepath.Join(p.options.Dir, "nats") }
+
+func (p *Programs) storageKey() string { return filepath.Join(p.options.Dir, "storage.key") }
 
 func (p *Programs) start(name, binary string, args []string) (*Program, error) {
 	process, err := process.Start(process.Options{
@@ -247,6 +295,14 @@ func (p *Program) AwaitReady(t testing.TB, limit time.Duration) {
 	defer stop()
 	if err := p.Ready(ctx); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// StopIn stops a program in a test, which fails unless it ends well.
+func (p *Program) StopIn(t testing.TB, grace time.Duration) {
+	t.Helper()
+	if err := p.Stop(grace); err != nil {
+		t.Fatalf("stopping the %s: %v", p.Name(), err)
 	}
 }
 

@@ -16,27 +16,32 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/releases"
 )
 
 // publishesTheImage publishes an image for two platforms with an artifact about each of them, in an archive like that of `make image`.
 func (r tool) publishesTheImage() {
 	t := r.T
-	host, client := serveRegistry(t)
-	name := host + "/keyturn:" + r.Version
+	registry := releases.ServeRegistry(t)
+	name := registry.Host + "/keyturn:" + r.Version
 	image := newFakeImage(t, name, "one")
-	dist := r.Make(host, "-image", image.archive)
+	dist := r.Make(registry.Host, "-image", image.archive)
 	names, digests := r.Publish(dist)
 
 	if got := digests[name]; got != image.index {
 		t.Errorf("%s: got %s, want %s", name, got, image.index)
 	}
-	at := "http://" + host + "/v2/keyturn/manifests/"
 	for _, digest := range append(image.parts, image.index) {
-		if got := "sha256:" + digestOf(get(t, client, at+digest)); got != digest {
+		if got := "sha256:" + digestOf(registry.Manifest("keyturn", digest)); got != digest {
 			t.Errorf("got %s, want %s", got, digest)
 		}
 	}
-	signedIn(t, client, r.Read(dist, "cosign.pub"), host, "keyturn", image.index)
+	signedIn(registry, r.Read(dist, "cosign.pub"), "keyturn", image.index)
+	for _, platform := range image.platforms {
+		attestedIn(registry, r.Read(dist, "cosign.pub"), "keyturn", platform)
+	}
 
 	t.Run("after all signatures, and before what names it", func(t *testing.T) {
 		if !slices.IsSortedFunc(names, func(a, b string) int { return cmp.Compare(turn(a), turn(b)) }) || turn(names[0]) != 0 || turn(names[len(names)-1]) != 2 {
@@ -49,23 +54,23 @@ func (r tool) publishesTheImage() {
 		}
 	})
 	t.Run("and goes on where it was interrupted", func(t *testing.T) {
-		signature := "keyturn:" + strings.Replace(image.index, ":", "-", 1) + ".sig"
-		remove(t, client, host, signature)
+		signature := strings.Replace(image.index, ":", "-", 1) + ".sig"
+		registry.In(t).Remove("keyturn", signature)
 		pushed, _ := r.In(t).Publish(dist)
-		if !slices.Equal(pushed, []string{host + "/" + signature}) {
+		if !slices.Equal(pushed, []string{registry.Host + "/keyturn:" + signature}) {
 			t.Errorf("got %v, want only %s", pushed, signature)
 		}
 	})
 	t.Run("and no other one under its tag", func(t *testing.T) {
-		other := r.In(t).Make(host, "-image", newFakeImage(t, name, "two").archive)
+		other := r.In(t).Make(registry.Host, "-image", newFakeImage(t, name, "two").archive)
 		// It would be pushed beside the image.
-		remove(t, client, host, "keyturn/manifests:"+r.Version)
+		registry.In(t).Remove("keyturn/manifests", r.Version)
 		out, err := r.In(t).TryPublish(other)
 		want := "error: " + name + " is published already, with the digest " + image.index
 		if err == nil || !strings.Contains(out, want) || strings.Count(out, "\n") != 1 {
 			t.Errorf("got %v and\n%s\nwant one line with %q", err, out, want)
 		}
-		if got := "sha256:" + digestOf(get(t, client, at+r.Version)); got != image.index {
+		if got := "sha256:" + digestOf(registry.In(t).Manifest("keyturn", r.Version)); got != image.index {
 			t.Errorf("the tag is of %s now, want %s", got, image.index)
 		}
 	})
@@ -81,7 +86,7 @@ func (r tool) publishesWhereReadingIsForbidden() {
 	repository := func(q *http.Request) string { return isOfManifest.ReplaceAllString(q.URL.Path, "$1") }
 	r.Run("before the first push", func(t *testing.T) {
 		var pushed sync.Map
-		host, _ := serveRegistryBehind(t, func(q *http.Request, next http.Handler) http.Handler {
+		registry := releases.ServeRegistryBehind(t, func(q *http.Request, next http.Handler) http.Handler {
 			if _, there := pushed.Load(repository(q)); reads(q) && !there {
 				return forbidden
 			}
@@ -90,7 +95,7 @@ func (r tool) publishesWhereReadingIsForbidden() {
 			}
 			return next
 		})
-		dist := r.In(t).Make(host)
+		dist := r.In(t).Make(registry.Host)
 		if names, _ := r.In(t).Publish(dist); len(names) == 0 {
 			t.Error("nothing is published")
 		}
@@ -99,7 +104,7 @@ func (r tool) publishesWhereReadingIsForbidden() {
 		}
 	})
 	r.Run("to whoever may only push", func(t *testing.T) {
-		host, _ := serveRegistryBehind(t, func(q *http.Request, next http.Handler) http.Handler {
+		registry := releases.ServeRegistryBehind(t, func(q *http.Request, next http.Handler) http.Handler {
 			if reads(q) {
 				return forbidden
 			}
@@ -108,7 +113,7 @@ func (r tool) publishesWhereReadingIsForbidden() {
 			}
 			return next
 		})
-		out, err := r.In(t).TryPublish(r.In(t).Make(host))
+		out, err := r.In(t).TryPublish(r.In(t).Make(registry.Host))
 		if err == nil || !strings.Contains(out, "log in with the right to pull") || strings.Count(out, "\n") != 1 {
 			t.Errorf("got %v and\n%s", err, out)
 		}
@@ -118,7 +123,7 @@ func (r tool) publishesWhereReadingIsForbidden() {
 // turn returns when something is to appear in a registry: a signature first, then the image with what is about it, then what names the image.
 func turn(name string) int {
 	switch {
-	case strings.HasSuffix(name, ".sig"):
+	case strings.HasSuffix(name, ".sig"), strings.HasSuffix(name, ".att"):
 		return 0
 	case strings.Contains(name, "/keyturn:") && !strings.Contains(name, "/charts/"), strings.Contains(name, "/keyturn@"):
 		return 1
@@ -130,7 +135,7 @@ func turn(name string) int {
 type fakeImage struct {
 	archive, index string
 	// parts are the images of the platforms, and what is about them.
-	parts []string
+	parts, platforms []string
 }
 
 // newFakeImage makes an archive of an image that has a text in place of programs.
@@ -139,7 +144,7 @@ func newFakeImage(t *testing.T, name, content string) fakeImage {
 	dir := t.TempDir()
 	blob := func(mediaType types.MediaType, content string) v1.Descriptor {
 		digest := digestOf([]byte(content))
-		write(t, filepath.Join(dir, "blobs", "sha256", digest), content)
+		testkit.WriteFile(t, filepath.Join(dir, "blobs", "sha256", digest), content)
 		return v1.Descriptor{MediaType: mediaType, Size: int64(len(content)), Digest: v1.Hash{Algorithm: "sha256", Hex: digest}}
 	}
 	encode := func(value any) string {
@@ -161,15 +166,19 @@ func newFakeImage(t *testing.T, name, content string) fakeImage {
 	var platforms, about []v1.Descriptor
 	for _, architecture := range []string{"amd64", "arm64"} {
 		platform := manifest(types.OCIConfigJSON, nil, content+" for "+architecture)
-		about = append(about, manifest("application/vnd.cyclonedx+json", &platform, "made of "+content))
+		about = append(about, manifest("application/vnd.cyclonedx+json", &platform, "made of "+content),
+			manifest("application/vnd.in-toto+json", &platform, encode(map[string]any{
+				"predicateType": provenance, "subject": []map[string]any{{"digest": map[string]string{"sha256": platform.Digest.Hex}}},
+			})))
+		image.platforms = append(image.platforms, platform.Digest.String())
 		platform.Platform = &v1.Platform{OS: "linux", Architecture: architecture}
 		platforms = append(platforms, platform)
 	}
 	index := blob(types.OCIImageIndex, encode(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: platforms}))
 	image.index = index.Digest.String()
 	index.Annotations = map[string]string{"io.containerd.image.name": name}
-	write(t, filepath.Join(dir, "oci-layout"), `{"imageLayoutVersion":"1.0.0"}`)
-	write(t, filepath.Join(dir, "index.json"), encode(v1.IndexManifest{
+	testkit.WriteFile(t, filepath.Join(dir, "oci-layout"), `{"imageLayoutVersion":"1.0.0"}`)
+	testkit.WriteFile(t, filepath.Join(dir, "index.json"), encode(v1.IndexManifest{
 		SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: append([]v1.Descriptor{index}, about...),
 	}))
 
@@ -183,21 +192,4 @@ func newFakeImage(t *testing.T, name, content string) fakeImage {
 		t.Fatal(err)
 	}
 	return image
-}
-
-// remove removes a tag from a registry.
-func remove(t *testing.T, client *http.Client, host, tagged string) {
-	t.Helper()
-	repository, tag, _ := strings.Cut(tagged, ":")
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://"+host+"/v2/"+repository+"/manifests/"+tag, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusAccepted {
-		t.Fatalf("removing %s: %s, %v", tagged, response.Status, err)
-	}
 }

@@ -8,33 +8,27 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
-	"io"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit/releases"
 )
 
 // served has Helm pull the chart. TestFluxInstallsKeyturnForACluster has Flux verify the manifests.
 func (r tool) served() {
 	t := r.T
-	host, client := serveRegistry(t)
-	dist := r.Make(host)
+	registry := releases.ServeRegistry(t)
+	dist := r.Make(registry.Host)
 	_, digests := r.Publish(dist)
 
-	helm, err := build.Binary(t.Context(), t.Output(), build.Helm)
-	if err != nil {
-		t.Fatal(err)
-	}
+	helm := build.Tool(t, build.Helm)
 	pulled := t.TempDir()
-	chart := "oci://" + host + "/charts/keyturn"
+	chart := "oci://" + registry.Host + "/charts/keyturn"
 	if out, err := r.Command(helm, "pull", chart, "--version", r.Version[1:], "--plain-http", "--destination", pulled); err != nil {
 		t.Fatalf("helm pull: %v\n%s", err, out)
 	}
@@ -45,44 +39,60 @@ func (r tool) served() {
 
 	public := r.Read(dist, "cosign.pub")
 	for repository, tag := range map[string]string{"keyturn/manifests": r.Version, "charts/keyturn": r.Version[1:]} {
-		digest := digests[host+"/"+repository+":"+tag]
-		if got := "sha256:" + digestOf(get(t, client, "http://"+host+"/v2/"+repository+"/manifests/"+tag)); got != digest {
+		digest := digests[registry.Host+"/"+repository+":"+tag]
+		if got := "sha256:" + digestOf(registry.Manifest(repository, tag)); got != digest {
 			t.Errorf("%s: got %s, want %s", repository, got, digest)
 		}
-		signedIn(t, client, public, host, repository, digest)
+		signedIn(registry, public, repository, digest)
 	}
-}
-
-// serveRegistry serves one on loopback, without TLS.
-func serveRegistry(t *testing.T) (host string, client *http.Client) {
-	t.Helper()
-	return serveRegistryBehind(t, func(_ *http.Request, next http.Handler) http.Handler { return next })
-}
-
-// serveRegistryBehind does the same, with what answers each request.
-func serveRegistryBehind(t *testing.T, gate func(r *http.Request, next http.Handler) http.Handler) (host string, client *http.Client) {
-	t.Helper()
-	next := registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)))
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { gate(r, next).ServeHTTP(w, r) }))
-	t.Cleanup(server.Close)
-	return server.Listener.Addr().String(), server.Client()
 }
 
 // signedIn checks that a registry has a signature for a digest where cosign looks for it.
-func signedIn(t *testing.T, client *http.Client, public []byte, host, repository, digest string) {
+func signedIn(t *releases.Registry, public []byte, repository, digest string) {
 	t.Helper()
-	at := "http://" + host + "/v2/" + repository
 	var signed v1.Manifest
-	if err := json.Unmarshal(get(t, client, at+"/manifests/"+strings.Replace(digest, ":", "-", 1)+".sig"), &signed); err != nil {
+	if err := json.Unmarshal(t.Manifest(repository, strings.Replace(digest, ":", "-", 1)+".sig"), &signed); err != nil {
 		t.Fatal(err)
 	}
-	payload := get(t, client, at+"/blobs/"+signed.Layers[0].Digest.String())
-	if !verifies(t, public, payload, signed.Layers[0].Annotations["dev.cosignproject.cosign/signature"]) {
+	payload := t.Blob(repository, signed.Layers[0].Digest.String())
+	if !verifies(t.T, public, payload, signed.Layers[0].Annotations["dev.cosignproject.cosign/signature"]) {
 		t.Errorf("%s: the signature is not of the key", repository)
 	}
 	if !strings.Contains(string(payload), `"docker-manifest-digest":"`+digest+`"`) ||
-		!strings.Contains(string(payload), `"docker-reference":"`+host+"/"+repository+`"`) {
+		!strings.Contains(string(payload), `"docker-reference":"`+t.Host+"/"+repository+`"`) {
 		t.Errorf("%s: %s is signed, want %s", repository, payload, digest)
+	}
+}
+
+// provenance is the type of the statement that a release signs beside the image.
+const provenance = "https://slsa.dev/provenance/v1"
+
+// attestedIn checks that a registry has a provenance of an image where cosign looks for it, in an envelope that the key has signed.
+func attestedIn(t *releases.Registry, public []byte, repository, digest string) {
+	t.Helper()
+	var attested v1.Manifest
+	if err := json.Unmarshal(t.Manifest(repository, strings.Replace(digest, ":", "-", 1)+".att"), &attested); err != nil {
+		t.Fatal(err)
+	}
+	layer := attested.Layers[0]
+	if layer.MediaType != "application/vnd.dsse.envelope.v1+json" || layer.Annotations["predicateType"] != provenance {
+		t.Errorf("%s: it is a %q with %v", digest, layer.MediaType, layer.Annotations)
+	}
+	var envelope struct {
+		PayloadType string
+		Payload     []byte
+		Signatures  []struct{ Sig string }
+	}
+	if err := json.Unmarshal(t.Blob(repository, layer.Digest.String()), &envelope); err != nil || len(envelope.Signatures) != 1 {
+		t.Fatalf("%s: %v, and %d signatures", digest, err, len(envelope.Signatures))
+	}
+	const statement = "application/vnd.in-toto+json"
+	signed := fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(statement), statement, len(envelope.Payload), envelope.Payload)
+	if envelope.PayloadType != statement || !verifies(t.T, public, signed, envelope.Signatures[0].Sig) {
+		t.Errorf("%s: the signature of the %q is not of the key", digest, envelope.PayloadType)
+	}
+	if !strings.Contains(string(envelope.Payload), `"sha256":"`+strings.TrimPrefix(digest, "sha256:")+`"`) {
+		t.Errorf("%s: %s is signed, want what is about it", digest, envelope.Payload)
 	}
 }
 
@@ -90,13 +100,15 @@ func signedIn(t *testing.T, client *http.Client, public []byte, host, repository
 func (r tool) namesImage() {
 	t := r.T
 	dist := r.Make("registry.example.com")
-	helm, err := build.Binary(t.Context(), t.Output(), build.Helm)
-	if err != nil {
-		t.Fatal(err)
-	}
+	helm := build.Tool(t, build.Helm)
 	chart, err := r.Command(helm, "template", "keyturn", filepath.Join(dist, "keyturn-"+r.Version[1:]+".tgz"))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, chart)
+	}
+	migrated, err := r.Command(helm, "template", "keyturn", filepath.Join(dist, "keyturn-"+r.Version[1:]+".tgz"),
+		"--set", "image.repository=ghcr.io/stakater/reloader")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, migrated)
 	}
 	for _, one := range []struct {
 		name, manifests string
@@ -104,6 +116,7 @@ func (r tool) namesImage() {
 		pods int
 	}{
 		{"the chart", chart, 5},
+		{"the chart with the default of Reloader's", migrated, 5},
 		{"install.yaml", string(r.Read(dist, "install.yaml")), 3},
 		{"install-namespaced.yaml", string(r.Read(dist, "install-namespaced.yaml")), 3},
 	} {
@@ -121,24 +134,6 @@ func (r tool) namesImage() {
 			t.Errorf("%s: has %d images, want %d", one.name, images, one.pods)
 		}
 	}
-}
-
-func get(t *testing.T, client *http.Client, url string) []byte {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s, %v", url, response.Status, err)
-	}
-	return content
 }
 
 func digestOf(content []byte) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/releases"
 )
 
@@ -34,14 +35,8 @@ func TestTheRelease(t *testing.T) {
 func (r tool) sameEachTime() {
 	t := r.T
 	binaries := t.TempDir()
-	for _, file := range []string{"linux_amd64/kubectl-keyturn", "windows_amd64/kubectl-keyturn.exe"} {
-		path := filepath.Join(binaries, file)
-		if err := os.Mkdir(filepath.Dir(path), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("for "+file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	for _, file := range []string{"linux_amd64/keyturn", "windows_amd64/keyturn.exe"} {
+		testkit.WriteFile(t, filepath.Join(binaries, file), "for "+file)
 	}
 	first := files(r, r.Make("registry.example.com", "-plugin", binaries))
 	second := files(r, r.Make("registry.example.com", "-plugin", binaries))
@@ -146,15 +141,25 @@ func (r tool) refused() {
 	}
 	chart := strings.Replace(string(r.Read(next, "deploy/chart/Chart.yaml")), "\nversion: "+r.Version[1:], "\nversion: 9.9.9", 1)
 	for path, content := range map[string]string{"deploy/chart/Chart.yaml": chart, "CHANGELOG.md": "# Changelog\n\n## 9.9.90\n\nLater.\n"} {
-		if err := os.WriteFile(filepath.Join(next, path), []byte(content), 0o600); err != nil {
+		testkit.WriteFile(r.T, filepath.Join(next, path), content)
+	}
+	without := func(file string) string {
+		dir := r.TempDir()
+		if err := os.CopyFS(filepath.Join(dir, "deploy/chart"), os.DirFS("../../deploy/chart")); err != nil {
 			r.Fatal(err)
 		}
+		r.Prepare(dir)
+		if err := os.Remove(filepath.Join(dir, file)); err != nil {
+			r.Fatal(err)
+		}
+		return dir
 	}
-	bare := r.TempDir()
-	if err := os.CopyFS(filepath.Join(bare, "deploy/chart"), os.DirFS("../../deploy/chart")); err != nil {
-		r.Fatal(err)
+	with := func(file, content string) string {
+		dir := without(file)
+		testkit.WriteFile(r.T, filepath.Join(dir, file), content)
+		return dir
 	}
-	write(r.T, filepath.Join(bare, "CHANGELOG.md"), string(r.Read(releases.Root, "CHANGELOG.md")))
+	bare, nobody := without("cosign.pub"), without("MAINTAINERS.md")
 	for _, test := range []struct {
 		name string
 		args []string
@@ -170,6 +175,22 @@ func (r tool) refused() {
 		{"without a key", []string{"-version", r.Version, "-key", "nowhere"}, "SIGNING_KEY: open nowhere"},
 		{"whose key is not in the repository", []string{"-version", r.Version, "-key", key, "-root", bare}, "cosign.pub: is not in the repository"},
 		{"with another key", []string{"-version", r.Version, "-key", filepath.Join(other, "cosign.key")}, "SIGNING_KEY: " + other + "/cosign.key is not the private key"},
+		{"that nobody maintains", []string{"-version", r.Version, "-root", nobody}, "open " + nobody + "/MAINTAINERS.md: no such file"},
+		{
+			"whose maintainers have no name",
+			[]string{"-version", r.Version, "-root", with("MAINTAINERS.md", "| @OWNER | everything |\n")},
+			"MAINTAINERS.md: got @OWNER, want the account of each maintainer: fill it in and commit",
+		},
+		{
+			"whose owners of the code have no name",
+			[]string{"-version", r.Version, "-root", with(".github/CODEOWNERS", "* @somebody @OWNER\n")},
+			".github/CODEOWNERS: got @OWNER, want",
+		},
+		{
+			"whose badges are of no repository",
+			[]string{"-version", r.Version, "-root", with("README.md", "![tests](https://example.com/@REPOSITORY)\n")},
+			"README.md: got @REPOSITORY, want the owner and the name of the repository",
+		},
 		{"with what is no key", []string{"-version", r.Version, "-key", "../../LICENSE"}, "SIGNING_KEY: ../../LICENSE is no key of cosign"},
 	} {
 		r.Run(test.name, func(t *testing.T) {
@@ -186,7 +207,7 @@ func (r tool) refused() {
 func (r tool) keepsKeys() {
 	for _, there := range []string{"cosign.key", "cosign.pub"} {
 		dir := r.TempDir()
-		write(r.T, filepath.Join(dir, there), "mine")
+		testkit.WriteFile(r.T, filepath.Join(dir, there), "mine")
 		out, err := r.TryMakeKey(dir)
 		if err == nil || !strings.Contains(out, there+": file exists") {
 			r.Errorf("%s: got %v and %q, want an error", there, err, out)

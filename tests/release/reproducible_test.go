@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/releases"
 )
 
@@ -28,7 +29,7 @@ func TestOnlyTheCommitAndTheVersionDecideABinary(t *testing.T) {
 		settings: "GOFLAGS=-buildvcs=false\nGOEXPERIMENT=jsonv2\n", work: "go 1.26\n\nuse " + second + "\n",
 		filepath.Join(second, "cmd/watcher/zz_ignored.go"): "package main\n\nfunc init() { println(`ignored`) }\n",
 	} {
-		write(t, path, content)
+		testkit.WriteFile(t, path, content)
 	}
 
 	want := binaries(t, first, nil)
@@ -44,23 +45,19 @@ func TestOnlyTheCommitAndTheVersionDecideABinary(t *testing.T) {
 // smallRepository returns a repository of two commits with the Makefile and programs that take a moment to build.
 func smallRepository(t *testing.T) string {
 	t.Helper()
-	makefile, err := os.ReadFile(filepath.Join(releases.Root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	run(t, dir, nil, "git", "init", "-q")
 	const program = "package main\n\nvar version string\n\nfunc main() { println(version) }\n"
 	for _, files := range []map[string]string{
 		{"go.mod": "module example.com/small\n\ngo 1.26\n", ".gitignore": "/bin/\n/dist/\nzz_*\n"},
 		{
-			"Makefile": string(makefile), "LICENSE": "", "cmd/watcher/main.go": program, "cmd/kubectl-keyturn/main.go": program,
+			"Makefile": testkit.ReadFile(t, filepath.Join(releases.Root, "Makefile")), "LICENSE": "", "cmd/watcher/main.go": program, "cmd/keyturn/main.go": program,
 			// In place of the tool that packs the programs.
 			"tests/tools/image/go.mod": "module example.com/image\n", "tests/tools/image/main.go": "package main\n\nfunc main() {}\n",
 		},
 	} {
 		for path, content := range files {
-			write(t, filepath.Join(dir, path), content)
+			testkit.WriteFile(t, filepath.Join(dir, path), content)
 		}
 		run(t, dir, nil, "git", "add", ".")
 		run(t, dir, nil, "git", "-c", "user.name=test", "-c", "user.email=test@example.com", "commit", "-q", "-m", "Test")
@@ -113,14 +110,4 @@ func run(t *testing.T, dir string, env []string, program string, args ...string)
 		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
 	}
 	return string(out)
-}
-
-func write(t *testing.T, path, content string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }

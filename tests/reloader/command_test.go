@@ -65,7 +65,7 @@ func TestWhatItCannotDoIsRefused(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			out, err := exec.CommandContext(t.Context(), command.Binary(), tt.args...).CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), command.Binary(), append([]string{"reloader"}, tt.args...)...).CombinedOutput()
 			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 				t.Errorf("got %v, want exit code 1", err)
 			}

@@ -1,4 +1,4 @@
-// Package reloader holds the acceptance tests of the command reloader: what Stakater's Reloader does, by its flags and annotations, on a real
+// Package reloader holds the acceptance tests of keyturn reloader: what Stakater's Reloader does, by its flags and annotations, on a real
 // control plane. A file for each capability.
 package reloader
 

@@ -1,6 +1,7 @@
 package reloader
 
 import (
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,8 @@ const (
 func (r *rig) placeSentinels(annotations map[string]string) {
 	r.Helper()
 	first := map[string]string{"value": "none"}
+	annotations = maps.Clone(annotations)
+	annotations["keyturn.dev/max-rolls-per-hour"] = "0" // They roll again and again.
 	r.secret(secretSentinel, first)
 	r.configMap(configMapSentinel, first)
 	r.deploy(secretSentinel, annotations, func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, secretSentinel) })

@@ -105,7 +105,7 @@ func TestAStateOfAnotherProcessIsRefused(t *testing.T) {
 	r := newRig(t)
 	r.start()
 	dir := filepath.Join(r.dir, "state")
-	out, err := exec.CommandContext(t.Context(), command.Binary(), "--state-dir", dir).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), command.Binary(), "reloader", "--state-dir", dir).CombinedOutput()
 	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Errorf("got %v, want exit code 1", err)
 	}

@@ -1,8 +1,6 @@
 package rights
 
 import (
-	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // deploy is the folder of the manifests, from the folder of a package beside this one.
@@ -31,19 +30,15 @@ func GrantsOf(t testing.TB, manifests ...string) []Grant {
 	var all []Grant
 	for _, manifest := range manifests {
 		path := filepath.Join(deploy, manifest)
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, readGrants(t, path, content)...)
+		all = append(all, readGrants(t, path, testkit.ReadFile(t, path))...)
 	}
 	return all
 }
 
 // readGrants returns what a manifest gives, following its own bindings.
-func readGrants(t testing.TB, path string, content []byte) []Grant {
+func readGrants(t testing.TB, path, content string) []Grant {
 	t.Helper()
-	objects, err := testbed.ReadManifests(bytes.NewReader(content))
+	objects, err := testbed.ReadManifests(strings.NewReader(content))
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}

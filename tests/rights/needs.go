@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// The accounts of the programs, which are named for them, and that of the Job of deploy/keys.
+// The accounts of the programs, which are named for them, that of the Job of deploy/keys, and that of the one pod of deploy/single.
 const (
 	WatcherAccount  = "keyturn-watcher"
 	ActuatorAccount = "keyturn-actuator"
 	KeysAccount     = "keyturn-keys"
+	SingleAccount   = "keyturn"
 )
 
 // need is what a manifest of deploy lets an account do.
@@ -63,6 +64,8 @@ var needs = []need{
 	{"base/rbac.yaml", ActuatorAccount, "create", "events", "the outcome of a change is an Event of the workload"},
 	{"base/rbac.yaml", ActuatorAccount, "list watch", "namespaces", "a hold on a namespace is known"},
 	{"base/rbac.yaml", ActuatorAccount, "get", "namespaces kube-system", "a program knows which cluster it is in"},
+	{"base/rbac.yaml", ActuatorAccount, "list", "validatingadmissionpolicies.admissionregistration.k8s.io", "it is known whether the account is confined"},
+	{"base/rbac.yaml", ActuatorAccount, "list", "validatingadmissionpolicybindings.admissionregistration.k8s.io", "it is known whether the account is confined"},
 	{"base/rbac.yaml", ActuatorAccount, "create", "leases.coordination.k8s.io in keyturn-system", "the first actuator leads"},
 	{"base/rbac.yaml", ActuatorAccount, "get", "leases.coordination.k8s.io keyturn-actuator in keyturn-system", "an actuator sees who leads"},
 	{"base/rbac.yaml", ActuatorAccount, "update", "leases.coordination.k8s.io keyturn-actuator in keyturn-system", "the one that leads goes on leading"},
@@ -107,4 +110,24 @@ var needs = []need{
 	{"keys/rbac.yaml", KeysAccount, "create", "secrets in keyturn-system", "there are keys"},
 	{"keys/rbac.yaml", KeysAccount, "get update", "secrets keyturn-nats-ca in keyturn-system", "the CA of NATS is renewed"},
 	{"keys/rbac.yaml", KeysAccount, "get update", "secrets keyturn-nats-tls in keyturn-system", "the certificate of NATS is renewed"},
+
+	{"single/rbac.yaml", SingleAccount, "list watch", "secrets", "what reads one is rolled when it changes"},
+	{"single/rbac.yaml", SingleAccount, "list watch", "configmaps", "what reads one is rolled when it changes"},
+	{"single/rbac.yaml", SingleAccount, "list watch patch", "deployments.apps", "one is rolled"},
+	{"single/rbac.yaml", SingleAccount, "list watch patch", "statefulsets.apps", "one is rolled"},
+	{"single/rbac.yaml", SingleAccount, "list watch patch", "daemonsets.apps", "one is rolled"},
+	{"single/rbac.yaml", SingleAccount, "list watch patch", "cronjobs.batch", "one is rolled"},
+	{"single/rbac.yaml", SingleAccount, "create", "events", "the outcome of a change is an Event of the workload"},
+	{"single/rbac.yaml", SingleAccount, "list watch", "namespaces", "a hold on a namespace is known"},
+	{"single/rbac.yaml", SingleAccount, "get", "namespaces kube-system", "the program knows which cluster it is in"},
+	{"single/rbac.yaml", SingleAccount, "list", "validatingadmissionpolicies.admissionregistration.k8s.io", "it is known whether the account is confined"},
+	{"single/rbac.yaml", SingleAccount, "list", "validatingadmissionpolicybindings.admissionregistration.k8s.io", "it is known whether the account is confined"},
+	{"single/rbac.yaml", SingleAccount, "create", "leases.coordination.k8s.io in keyturn-system", "the first one leads"},
+	{"single/rbac.yaml", SingleAccount, "get", "leases.coordination.k8s.io keyturn-actuator in keyturn-system", "it sees who leads"},
+	{"single/rbac.yaml", SingleAccount, "update", "leases.coordination.k8s.io keyturn-actuator in keyturn-system", "the one that leads goes on leading"},
+	{"single/rbac.yaml", SingleAccount, "get update", "leases.coordination.k8s.io keyturn-actuator-dry-run in keyturn-system", "it leads a dry run"},
+	{"single/rbac.yaml", SingleAccount, "create", "secrets in keyturn-system", "there are keys"},
+	{"single/rbac.yaml", SingleAccount, "get", "secrets keyturn-fingerprint-key in keyturn-system", "fingerprints are by the key that is there"},
+	{"single/rbac.yaml", SingleAccount, "get", "secrets keyturn-nats-reader in keyturn-system", "people read the streams with the key that is there"},
+	{"single/rbac.yaml", SingleAccount, "get", "secrets keyturn-nats-storage in keyturn-system", "the streams are decrypted with the key that is there"},
 }

@@ -31,7 +31,7 @@ func TestEachRightHasARow(t *testing.T) {
 	if diff := cmp.Diff(rows, granted); diff != "" {
 		t.Errorf("rights (-rows of needs +deploy); one without a row: what is it for?\n%s", diff)
 	}
-	shown := []string{"keys/rbac.yaml"}
+	shown := []string{"keys/rbac.yaml", "single/rbac.yaml"} // By tests of their own.
 	for _, act := range Acts {
 		shown = append(shown, act.Manifests...)
 		// By a right that two manifests give, one of them could hide that nothing of its own needs it.
@@ -81,4 +81,26 @@ func manifestsWithRights(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return manifests
+}
+
+// TestOnePodHasTheRightsOfBothProgramsAndThoseToItsKeys holds the rights of deploy/single to those of deploy/base.
+func TestOnePodHasTheRightsOfBothProgramsAndThoseToItsKeys(t *testing.T) {
+	t.Parallel()
+	nobodys := func(manifest string) map[string]bool {
+		all := map[string]bool{}
+		for _, p := range PermissionsOf(GrantsOf(t, manifest)) {
+			p.Account = ""
+			all[p.String()] = true
+		}
+		return all
+	}
+	want := nobodys("base/rbac.yaml")
+	for _, right := range []string{
+		"create secrets", "get secrets keyturn-fingerprint-key", "get secrets keyturn-nats-reader", "get secrets keyturn-nats-storage",
+	} {
+		want[": "+right+" in keyturn-system"] = true
+	}
+	if diff := cmp.Diff(want, nobodys("single/rbac.yaml")); diff != "" {
+		t.Errorf("rights (-both programs and the keys +one pod):\n%s", diff)
+	}
 }

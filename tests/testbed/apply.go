@@ -28,15 +28,14 @@ func (cp *ControlPlane) ApplyKinds(ctx context.Context, kinds []string, paths ..
 }
 
 // ApplyYAML applies the documents of YAML server-side, as the admin, with the field manager "testbed": namespaces first, then
-// custom resource definitions, whose kinds it waits for, then the others in their order. If there are kinds, only objects of
-// these are applied. Namespaced objects without a namespace go to "default". An object that is as ApplyYAML has left it is not
-// applied again. It stops at the first error.
-func (cp *ControlPlane) ApplyYAML(ctx context.Context, r io.Reader, kinds ...string) error {
+// custom resource definitions, whose kinds it waits for, then the others in their order. Namespaced objects without a namespace
+// go to "default". An object that is as ApplyYAML has left it is not applied again. It stops at the first error.
+func (cp *ControlPlane) ApplyYAML(ctx context.Context, r io.Reader) error {
 	objects, err := ReadManifests(r)
 	if err != nil {
 		return fmt.Errorf("apply: %w", err)
 	}
-	return cp.apply(ctx, selectKinds(objects, kinds))
+	return cp.apply(ctx, selectKinds(objects, nil))
 }
 
 func (cp *ControlPlane) apply(ctx context.Context, objects []*unstructured.Unstructured) error {

@@ -29,13 +29,5 @@ func (cp *ControlPlane) StartExternalSecrets(ctx context.Context, concurrent int
 	args = append(args, "--metrics-addr="+metrics)
 	// It has no flag for the kubeconfig.
 	env := []string{"KUBECONFIG=" + cp.kubeconfig(externalSecretsUser)}
-	p, err := cp.startOperator(ctx, env, build.ExternalSecrets, args...)
-	if err != nil {
-		return nil, fmt.Errorf("start External Secrets: %w", err)
-	}
-	if err := cp.healthy(ctx, p, health); err != nil {
-		p.Kill()
-		return nil, fmt.Errorf("start External Secrets: %w", err)
-	}
-	return p, nil
+	return cp.startHealthy(ctx, "External Secrets", health, env, build.ExternalSecrets, args...)
 }

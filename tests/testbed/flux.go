@@ -56,13 +56,6 @@ func (cp *ControlPlane) startFluxController(ctx context.Context, name, health st
 		"TMPDIR=" + filepath.Join(cp.dir, "flux"),
 	}
 	common := []string{"--metrics-addr=0", "--events-addr=", "--log-encoding=json"}
-	p, err := cp.startOperator(ctx, env, name, append(common, args...)...)
-	if err != nil {
-		return fmt.Errorf("start flux: %s: %w", name, err)
-	}
-	if err := cp.healthy(ctx, p, "http://"+health+"/readyz"); err != nil {
-		p.Kill()
-		return fmt.Errorf("start flux: %s: %w", name, err)
-	}
-	return nil
+	_, err := cp.startHealthy(ctx, "flux: "+name, "http://"+health+"/readyz", env, name, append(common, args...)...)
+	return err
 }

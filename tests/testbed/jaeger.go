@@ -101,6 +101,3 @@ func (j *Jaeger) URL() string { return j.query }
 
 // OTLPHTTP returns the endpoint for OTLP over HTTP, in the form of OTEL_EXPORTER_OTLP_ENDPOINT.
 func (j *Jaeger) OTLPHTTP() string { return j.otlpHTTP }
-
-// Process returns the running server.
-func (j *Jaeger) Process() *process.Process { return j.process }

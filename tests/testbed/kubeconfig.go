@@ -1,10 +1,9 @@
 package testbed
 
 import (
-	"errors"
+	"crypto/rand"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -18,21 +17,13 @@ func writeKubeconfig(path, server, caFile, user, token string) error {
 	config.AuthInfos[user] = &api.AuthInfo{Token: token}
 	config.Contexts["testbed"] = &api.Context{Cluster: "testbed", AuthInfo: user}
 	config.CurrentContext = "testbed"
-	content, err := clientcmd.Write(*config)
-	if err != nil {
-		return fmt.Errorf("write a kubeconfig: %w", err)
-	}
 	// The file is readable only by its owner, because it has a token.
-	f, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-*")
+	next := path + "." + rand.Text()
+	err := clientcmd.WriteToFile(*config, next)
+	if err == nil {
+		err = os.Rename(next, path)
+	}
 	if err != nil {
-		return fmt.Errorf("write a kubeconfig: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(content)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("write a kubeconfig: %w", err)
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
 		return fmt.Errorf("write a kubeconfig: %w", err)
 	}
 	return nil

@@ -25,8 +25,6 @@ type NATSOptions struct {
 	Dir string
 	// Certificates are presented to clients and to other servers. Required.
 	Certificates Certificates
-	// Log receives the progress of building. Nil means none.
-	Log io.Writer
 }
 
 // NATSServer is a separate NATS server on loopback. It keeps its ports and its store when it is started again. Its methods are
@@ -44,10 +42,7 @@ type NATSServer struct {
 
 // NewNATSServer prepares a server, but does not start it. If necessary, the server is built first.
 func NewNATSServer(ctx context.Context, opts NATSOptions) (*NATSServer, error) {
-	if opts.Log == nil {
-		opts.Log = io.Discard
-	}
-	binary, err := build.Binary(ctx, opts.Log, build.NATS)
+	binary, err := build.Binary(ctx, io.Discard, build.NATS)
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +74,6 @@ func (s *NATSServer) RouteURL() string { return "nats-route://" + process.Addres
 
 // LeafAddress returns the host and the port for leaf nodes.
 func (s *NATSServer) LeafAddress() string { return process.Address(s.leaf) }
-
-// MonitorURL returns the URL of the server's monitoring.
-func (s *NATSServer) MonitorURL() string { return "http://" + process.Address(s.monitor) }
 
 // Launch starts the server, for the first time or after [NATSServer.Kill], and does not wait for it.
 func (s *NATSServer) Launch() error {
@@ -146,7 +138,7 @@ func (s *NATSServer) LeafAccounts(ctx context.Context) ([]string, error) {
 func (s *NATSServer) told(ctx context.Context, path string) ([]byte, error) {
 	client := &http.Client{Timeout: process.StartTimeout}
 	defer client.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.MonitorURL()+path, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+process.Address(s.monitor)+path, http.NoBody)
 	if err != nil {
 		return nil, err
 	}

@@ -17,16 +17,8 @@ func (cp *ControlPlane) StartPrometheusOperator(ctx context.Context) (*process.P
 	}
 	// It has no flag for the kubeconfig.
 	env := []string{"KUBECONFIG=" + cp.kubeconfig(prometheusUser)}
-	p, err := cp.startOperator(ctx, env, build.PrometheusOperator,
+	return cp.startHealthy(ctx, "Prometheus Operator", "http://"+process.Address(port)+"/healthz", env, build.PrometheusOperator,
 		"--web.listen-address="+process.Address(port),
 		"--kubelet-endpoints=false",
 		"--auto-gomemlimit-ratio=0")
-	if err != nil {
-		return nil, fmt.Errorf("start Prometheus Operator: %w", err)
-	}
-	if err := cp.healthy(ctx, p, "http://"+process.Address(port)+"/healthz"); err != nil {
-		p.Kill()
-		return nil, fmt.Errorf("start Prometheus Operator: %w", err)
-	}
-	return p, nil
 }

@@ -8,7 +8,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"net"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -54,9 +53,7 @@ func (a *CA) Issue(t testing.TB, dir string, end time.Time) {
 		"tls.crt": {Type: "CERTIFICATE", Bytes: leaf.Raw},
 		"tls.key": {Type: "PRIVATE KEY", Bytes: der},
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		WriteFile(t, filepath.Join(dir, name), pem.EncodeToMemory(block))
 	}
 }
 

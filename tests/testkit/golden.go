@@ -6,7 +6,6 @@ import (
 	"flag"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,7 +18,7 @@ var update = flag.Bool("update", false, "write the golden files instead of compa
 func Golden(t testing.TB, path string, got []byte) {
 	t.Helper()
 	if *update {
-		write(t, path, got)
+		writeFile(t, path, got, 0o644)
 		return
 	}
 	want, err := os.ReadFile(path)
@@ -32,15 +31,5 @@ func Golden(t testing.TB, path string, got []byte) {
 	if !bytes.Equal(want, got) {
 		t.Errorf("%s differs from what the code generates; if this is intended, run `make generate` or pass -update (-file +code):\n%s",
 			path, cmp.Diff(string(want), string(got)))
-	}
-}
-
-func write(t testing.TB, path string, content []byte) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -3,7 +3,6 @@ package testkit
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -27,9 +26,7 @@ func TestGoldenReportsADifference(t *testing.T) {
 		t.Skip("-update writes the file")
 	}
 	path := filepath.Join(t.TempDir(), "golden")
-	if err := os.WriteFile(path, []byte("as it was"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	WriteFile(t, path, "as it was")
 	r := &recorder{TB: t}
 	if Golden(r, path, []byte("as it was")); r.failures != 0 {
 		t.Error("equal content is reported")

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -22,10 +24,15 @@ const (
 	burst1000 = "burst-1000"
 	traced    = "traced"
 	memory    = "memory"
-	// fanOut takes longer than all others, and is not part of a run without -run.
-	fanOut = "fan-out"
+	// fanOut takes longer than all others, and is not part of a run without -run. fanOutSplit are further contenders in it.
+	fanOut      = "fan-out"
+	fanOutSplit = "fan-out-split"
 	// large is not part of a run without -run, either.
 	large = "large"
+	// onePod is the memory of keyturn run.
+	onePod = "one-pod"
+	// old needs -old.
+	old = "old"
 )
 
 // bench is one run.
@@ -46,26 +53,29 @@ func (b *bench) say(format string, args ...any) {
 }
 
 func measureAll(ctx context.Context, s settings) (*report, error) {
-	b := &bench{settings: s, began: time.Now(), results: make(results), cluster: newCluster(nil, s.scale)}
+	b := &bench{settings: s, began: time.Now(), results: make(results), cluster: newCluster(s.scale)}
 	if load := loadAverage(); load > 1 {
 		b.say("this machine is busy (load average %.1f): trust only the ratios, and those with care", load)
 	}
 	if err := b.build(ctx); err != nil {
 		return nil, err
 	}
-	if s.withoutPods() {
-		if err := b.measureWithoutPods(ctx); err != nil {
-			return nil, err
+	for _, part := range []struct {
+		name    string
+		asked   bool
+		measure func(context.Context) error
+	}{
+		{"without pods", s.withoutPods(), b.measureWithoutPods},
+		{fanOut, s.fanOut > 0, b.measureFanOut},
+		{large, s.large, b.measureLarge},
+		{onePod, s.selected.MatchString(onePod), b.measurePods},
+		{old, s.old != "", b.measureOld},
+	} {
+		if !part.asked {
+			continue
 		}
-	}
-	if s.fanOut > 0 {
-		if err := b.measureFanOut(ctx); err != nil {
-			return nil, fmt.Errorf("%s: %w", fanOut, err)
-		}
-	}
-	if s.large {
-		if err := b.measureLarge(ctx); err != nil {
-			return nil, fmt.Errorf("%s: %w", large, err)
+		if err := part.measure(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
 	facts, err := b.facts(ctx)
@@ -75,15 +85,49 @@ func measureAll(ctx context.Context, s settings) (*report, error) {
 	return &report{results: b.results, cluster: b.cluster, facts: facts, settings: s}, nil
 }
 
+// newPlane starts a control plane without pods, with some content, and returns a bench that observes it. The caller must call stop.
+func (b *bench) newPlane(ctx context.Context, name string, content *cluster, apiServerArgs ...string) (p *bench, stop func(), err error) {
+	p = &bench{settings: b.settings, began: b.began, results: b.results, cluster: content}
+	options := testbed.Options{WithoutNode: true, APIServerArgs: apiServerArgs}
+	if p.cp, content.client, err = b.start(ctx, options, name); err != nil {
+		return nil, nil, err
+	}
+	observing, cancel := context.WithCancel(ctx)
+	stop = func() {
+		cancel()
+		p.cp.Stop()
+	}
+	b.say("creating %d Deployments and %d Secrets for each contender", content.deployments, content.deployments+1)
+	err = content.fill(ctx)
+	if err == nil {
+		// Keyturn writes the first records at a rate of 20 a second.
+		p.observer, err = newObserver(observing, content.client, patience+time.Duration(content.deployments)*100*time.Millisecond)
+	}
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return p, stop, nil
+}
+
+// unaudited is the argument of an API server whose audit log nobody reads.
+const unaudited = "--audit-log-path="
+
 // start starts a control plane, in a folder with the given name if it is to be kept, and returns it with a client for its admin.
 // The caller must stop it.
 func (b *bench) start(ctx context.Context, options testbed.Options, kept string) (*testbed.ControlPlane, kubernetes.Interface, error) {
 	b.say("starting a control plane")
+	options.Log = os.Stdout
 	if b.settings.keep != "" {
 		options.Dir = filepath.Join(b.settings.keep, kept)
 	}
 	cp, err := testbed.Start(ctx, options)
 	if err != nil {
+		return nil, nil, err
+	}
+	servers, _ := coresApart(runtime.NumCPU())
+	if err := pin(cp.Processes(), servers); err != nil {
+		cp.Stop()
 		return nil, nil, err
 	}
 	client, err := kubernetes.NewForConfig(cp.Config())
@@ -102,47 +146,36 @@ func (b *bench) start(ctx context.Context, options testbed.Options, kept string)
 
 // measureWithoutPods measures everything except the fan-out, on a control plane whose Deployments have no pods.
 func (b *bench) measureWithoutPods(ctx context.Context) error {
-	var err error
-	options := testbed.Options{Log: os.Stdout, WithoutNode: true}
-	if b.cp, b.cluster.client, err = b.start(ctx, options, "controlplane"); err != nil {
-		return err
-	}
-	defer b.cp.Stop()
-	floor, keyturn, err := newContenders(ctx, b.cp)
+	p, stop, err := b.newPlane(ctx, "controlplane", b.cluster)
 	if err != nil {
 		return err
 	}
-	b.say("creating %d Deployments, and %d Secrets for each contender", b.cluster.deployments, b.cluster.deployments+1)
-	if err := b.cluster.fill(ctx); err != nil {
-		return err
-	}
-	observing, stop := context.WithCancel(ctx)
 	defer stop()
-	if b.observer, err = newObserver(observing, b.cluster.client, patience); err != nil {
+	floor, keyturn, err := newContenders(ctx, p.cp)
+	if err != nil {
 		return err
 	}
 	collector := startCollector()
 	defer collector.Close()
-	confined, err := floor.confinedAs(ctx, b.cp)
-	if err != nil {
-		return err
-	}
-	contenders := []contender{floor, confined, keyturn}
+	contenders := []contender{floor.bare(), floor, keyturn}
 	if b.settings.reloader {
-		reloaders, err := newReloaders(ctx, b.cp, keyturn)
+		command, err := newCommand(ctx, p.cp, programsDir(p.cp), keyturn)
 		if err != nil {
 			return err
 		}
-		contenders = append(contenders, reloaders...)
+		contenders = append(contenders, keyturn.reloaderMode(), command)
 	}
 	if b.settings.selected.MatchString(traced) {
 		contenders = append(contenders, keyturn.traced(collector.URL))
 	}
-	if err := b.rounds(ctx, contenders); err != nil {
+	if isApart() && b.settings.selected.MatchString(burst300) {
+		contenders = append(contenders, keyturn.oneCore())
+	}
+	if err := p.rounds(ctx, contenders); err != nil {
 		return err
 	}
 	if b.settings.selected.MatchString(memory) {
-		if err := b.memories(ctx, filepath.Join(b.cp.Dir(), "memory")); err != nil {
+		if err := p.memories(ctx, filepath.Join(p.cp.Dir(), "memory")); err != nil {
 			return fmt.Errorf("measuring the memory: %w", err)
 		}
 	}
@@ -152,7 +185,7 @@ func (b *bench) measureWithoutPods(ctx context.Context) error {
 	return nil
 }
 
-// rounds measures the contenders in turn.
+// rounds measures the contenders in turn, in every other round in reverse: the control plane is slower the more it has done.
 func (b *bench) rounds(ctx context.Context, contenders []contender) error {
 	for round := range b.settings.roundsNeeded() {
 		for _, c := range contenders {
@@ -161,6 +194,7 @@ func (b *bench) rounds(ctx context.Context, contenders []contender) error {
 				return fmt.Errorf("round %d of the %s: %w", round+1, c.name(), err)
 			}
 		}
+		slices.Reverse(contenders)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,17 +36,19 @@ type cluster struct {
 	perSpace    int
 	// bystanders is the number of Secrets that no workload reads, and bystanderSize their size in bytes.
 	bystanders, bystanderSize int
+	// secretSize is how many bytes each Secret has beside its password.
+	secretSize int
 }
 
-func newCluster(client kubernetes.Interface, scale float64) *cluster {
-	return clusterOf(client, scale, allDeployments, allBystanders, bystanderSize)
+func newCluster(scale float64) *cluster {
+	return clusterOf(scale, allDeployments, allBystanders, bystanderSize)
 }
 
 // clusterOf returns a cluster of the given scale. The numbers are those at scale 1.
-func clusterOf(client kubernetes.Interface, scale, deployments, bystanders float64, bystanderSize int) *cluster {
+func clusterOf(scale, deployments, bystanders float64, bystanderSize int) *cluster {
 	perSpace := max(1, int(math.Round(scale*deployments/allNamespaces)))
 	return &cluster{
-		client: client, perSpace: perSpace, deployments: perSpace * allNamespaces,
+		perSpace: perSpace, deployments: perSpace * allNamespaces,
 		bystanders: max(1, int(math.Round(scale*bystanders))), bystanderSize: bystanderSize,
 	}
 }
@@ -95,17 +98,21 @@ func (c *cluster) fill(ctx context.Context) error {
 	})
 }
 
-func contenderSecret(namespace, contender, what string) *corev1.Secret {
-	return &corev1.Secret{
+func (c *cluster) secret(namespace, contender, what string) *corev1.Secret {
+	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: secretName(contender, what), Labels: map[string]string{contenderLabel: contender},
 		},
 		StringData: map[string]string{"password": rand.Text(), "user": "app"},
 	}
+	if c.secretSize > 0 {
+		secret.StringData["certificate"] = strings.Repeat("x", c.secretSize)
+	}
+	return secret
 }
 
 func (c *cluster) createSecret(ctx context.Context, namespace, contender, what string) error {
-	secret := contenderSecret(namespace, contender, what)
+	secret := c.secret(namespace, contender, what)
 	if _, err := c.client.CoreV1().Secrets(namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("making secret %s: %w", secret.Name, err)
 	}
@@ -114,7 +121,7 @@ func (c *cluster) createSecret(ctx context.Context, namespace, contender, what s
 
 // change changes the password in a Secret of a contender.
 func (c *cluster) change(ctx context.Context, namespace, contender, what string) error {
-	secret := contenderSecret(namespace, contender, what)
+	secret := c.secret(namespace, contender, what)
 	if _, err := c.client.CoreV1().Secrets(namespace).Update(ctx, secret, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("changing secret %s: %w", secret.Name, err)
 	}

@@ -18,13 +18,19 @@ import (
 const (
 	contenderFloor   = "floor"
 	contenderKeyturn = "keyturn"
-	// contenderConfined is the floor subject to the actuator's admission policy.
+	// contenderConfined is the floor subject to the actuator's admission policies. It is what Keyturn is compared with.
 	contenderConfined = "confined floor"
 	// contenderTraced is Keyturn with every span exported.
 	contenderTraced = "traced keyturn"
 	// contenderMode is Keyturn in Reloader's mode, and contenderCommand is the command reloader.
 	contenderMode    = "reloader's mode"
 	contenderCommand = "command reloader"
+	// contenderOneCore is Keyturn on one core, where the servers have others.
+	contenderOneCore = "keyturn on one core"
+	// contenderPod is keyturn run: both programs and NATS in one process.
+	contenderPod = "one pod"
+	// contenderOld is Keyturn of an earlier build.
+	contenderOld = "earlier keyturn"
 	// contenderLabel, on a Secret, says which contender it belongs to.
 	contenderLabel = "bench.example.com/contender"
 )
@@ -50,8 +56,8 @@ type contender interface {
 // programsDir returns the folder for the files that the contenders write.
 func programsDir(cp *testbed.ControlPlane) string { return filepath.Join(cp.Dir(), "programs") }
 
-// newContenders returns the two contenders that are always compared, with their permissions on the control plane. It starts
-// neither.
+// newContenders returns the two contenders that are always compared, the confined floor and Keyturn, with their permissions on the control plane. It
+// starts neither.
 func newContenders(ctx context.Context, cp *testbed.ControlPlane) (*floor, *keyturn, error) {
 	k, err := newKeyturn(ctx, cp, programsDir(cp))
 	if err != nil {
@@ -86,14 +92,15 @@ subjects: [{kind: ServiceAccount, name: floor, namespace: ` + programs.SystemNam
 
 type floor struct {
 	called, binary, kubeconfig, dir string
-	// confined is the kubeconfig of the actuator's account, with which the floor patches. If it is empty, the floor uses its
-	// own account.
+	// confined is the kubeconfig of the actuator's account, with which the floor patches. If it is empty, the floor uses its own
+	// account, which no policy confines.
 	confined string
 	// limit is how many rollouts may be in progress. Zero means no limit.
 	limit   int
 	process *process.Process
 }
 
+// newFloor returns the floor that patches with the account of the actuator, under its policies.
 func newFloor(ctx context.Context, cp *testbed.ControlPlane) (*floor, error) {
 	if err := cp.ApplyYAML(ctx, strings.NewReader(floorRights)); err != nil {
 		return nil, err
@@ -102,22 +109,22 @@ func newFloor(ctx context.Context, cp *testbed.ControlPlane) (*floor, error) {
 	if err != nil {
 		return nil, err
 	}
+	confined, err := cp.ServiceAccountKubeconfig(ctx, programs.SystemNamespace, "keyturn-actuator")
+	if err != nil {
+		return nil, err
+	}
 	binary, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
-	return &floor{called: contenderFloor, binary: binary, kubeconfig: kubeconfig, dir: programsDir(cp)}, nil
+	return &floor{called: contenderConfined, binary: binary, kubeconfig: kubeconfig, confined: confined, dir: programsDir(cp)}, nil
 }
 
-// confinedAs returns a floor that patches with the account of the actuator.
-func (f *floor) confinedAs(ctx context.Context, cp *testbed.ControlPlane) (*floor, error) {
-	kubeconfig, err := cp.ServiceAccountKubeconfig(ctx, programs.SystemNamespace, "keyturn-actuator")
-	if err != nil {
-		return nil, err
-	}
-	confined := *f
-	confined.called, confined.confined = contenderConfined, kubeconfig
-	return &confined, nil
+// bare returns the same floor under no policy.
+func (f *floor) bare() *floor {
+	bare := *f
+	bare.called, bare.confined = contenderFloor, ""
+	return &bare
 }
 
 func (f *floor) name() string { return f.called }
@@ -125,7 +132,11 @@ func (f *floor) name() string { return f.called }
 func (f *floor) owner() string { return contenderFloor }
 
 func (f *floor) users() []string {
-	return []string{testbed.ServiceAccountUser(programs.SystemNamespace, "floor")}
+	users := []string{testbed.ServiceAccountUser(programs.SystemNamespace, "floor")}
+	if f.confined != "" {
+		users = append(users, testbed.ServiceAccountUser(programs.SystemNamespace, "keyturn-actuator"))
+	}
+	return users
 }
 
 func (f *floor) processes() []*process.Process { return []*process.Process{f.process} }
@@ -154,78 +165,60 @@ func (f *floor) stop() {
 const (
 	watcherBinary  = "bin/watcher"
 	actuatorBinary = "bin/actuator"
+	keyturnBinary  = "bin/keyturn"
 )
 
-// keyturn is both programs, the actuator with the embedded NATS.
+// keyturn is both programs, with NATS beside the actuator.
 type keyturn struct {
-	called   string
+	runs
 	programs *programs.Programs
 	// actuatorArgs are further arguments of the actuator.
-	actuatorArgs      []string
-	watcher, actuator *programs.Program
+	actuatorArgs []string
 }
 
 // newKeyturn returns a pair of programs with their own streams and keys in dir.
 func newKeyturn(ctx context.Context, cp *testbed.ControlPlane, dir string) (*keyturn, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	return installed(ctx, cp, contenderKeyturn, programs.Options{
+		Dir: dir, RBAC: "deploy/base/rbac.yaml",
+		Beside: true, Binaries: programs.Binaries{Watcher: watcherBinary, Actuator: actuatorBinary, Keyturn: keyturnBinary},
+	})
+}
+
+// installed returns a pair of programs with the options, and with those that every pair has.
+func installed(ctx context.Context, cp *testbed.ControlPlane, called string, options programs.Options) (*keyturn, error) {
+	if err := os.MkdirAll(options.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making a folder: %w", err)
 	}
-	p, err := programs.New(ctx, cp, programs.Options{
-		Cluster: "bench", Dir: dir, RBAC: "deploy/base/rbac.yaml", ReloaderPolicy: "annotations",
-		Binaries: programs.Binaries{Watcher: watcherBinary, Actuator: actuatorBinary},
-		// The watcher ignores the floor's Secrets, which change while it is not running.
-		WatcherArgs: []string{"--log-level", "info", "--selector", contenderLabel + "!=" + contenderFloor},
-		// The floor does not wait for rollouts, either. The limit of the fan-out comes later in the arguments, and so takes
-		// precedence.
-		ActuatorArgs: []string{"--log-level", "info", "--settle", "0s", "--max-rolls-per-hour", "0", "--max-rollouts", "0"},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &keyturn{called: contenderKeyturn, programs: p}, nil
+	options.Cluster, options.ReloaderPolicy = "bench", "annotations"
+	// The watcher ignores the floor's Secrets, which change while it is not running.
+	options.WatcherArgs = []string{"--log-level", "info", "--selector", contenderLabel + "!=" + contenderFloor}
+	// The floor does not wait for rollouts, either. The limit of the fan-out comes later in the arguments, and so takes precedence.
+	options.ActuatorArgs = []string{"--log-level", "info", "--settle", "0s", "--max-rolls-per-hour", "0", "--max-rollouts", "0"}
+	p, err := programs.New(ctx, cp, options)
+	return keyturnOf(called, p), err
+}
+
+// keyturnOf returns a contender that runs the programs of an installation.
+func keyturnOf(called string, p *programs.Programs) *keyturn {
+	return &keyturn{runs: runs{called: called, accounts: []string{"keyturn-watcher", "keyturn-actuator"}}, programs: p}
 }
 
 // traced is the same installation with every span exported to a collector.
 func (k *keyturn) traced(collector string) *keyturn {
-	return &keyturn{called: contenderTraced, programs: k.programs.With(
+	return keyturnOf(contenderTraced, k.programs.With(
 		"OTEL_EXPORTER_OTLP_ENDPOINT="+collector, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_TRACES_SAMPLER=always_on",
-	)}
-}
-
-func (k *keyturn) name() string { return k.called }
-
-func (k *keyturn) owner() string { return contenderKeyturn }
-
-func (k *keyturn) users() []string {
-	return []string{
-		testbed.ServiceAccountUser(programs.SystemNamespace, "keyturn-watcher"),
-		testbed.ServiceAccountUser(programs.SystemNamespace, "keyturn-actuator"),
-	}
-}
-
-func (k *keyturn) processes() []*process.Process {
-	return []*process.Process{k.watcher.Process, k.actuator.Process}
+	))
 }
 
 func (k *keyturn) start(ctx context.Context) error {
-	var err error
-	if k.actuator, err = k.programs.StartActuator(k.actuatorArgs...); err != nil {
+	if err := k.begin(k.programs.StartNATS()); err != nil {
 		return err
 	}
-	if k.watcher, err = k.programs.StartWatcher(); err != nil {
+	if err := k.begin(k.programs.StartActuator(k.actuatorArgs...)); err != nil {
 		return err
 	}
-	if err := k.actuator.Ready(ctx); err != nil {
+	if err := k.begin(k.programs.StartWatcher()); err != nil {
 		return err
 	}
-	return k.watcher.Ready(ctx)
-}
-
-func (k *keyturn) stop() {
-	for _, program := range []*programs.Program{k.watcher, k.actuator} {
-		if program != nil {
-			// Unfinished work is on the stream, so it does not matter how it ends.
-			_ = program.Stop(stopGrace)
-		}
-	}
+	return k.ready(ctx)
 }

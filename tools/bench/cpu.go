@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
@@ -77,12 +79,7 @@ func calm(ctx context.Context, processes []*process.Process) error {
 	if err != nil {
 		return err
 	}
-	first := true
-	err = poll(ctx, patience, look, func() (bool, error) {
-		if first {
-			first = false
-			return false, nil
-		}
+	err = wait.PollUntilContextTimeout(ctx, look, patience, false, func(context.Context) (bool, error) {
 		now, err := used(processes)
 		quiet := sum(now)-sum(last) <= next
 		last = now

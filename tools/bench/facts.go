@@ -13,7 +13,7 @@ import (
 )
 
 // fact is something about the machine or the programs that is needed to interpret the figures.
-type fact struct{ name, value string }
+type fact struct{ Name, Value string }
 
 func (b *bench) facts(ctx context.Context) ([]fact, error) {
 	built, err := buildinfo.ReadFile(actuatorBinary)
@@ -22,26 +22,29 @@ func (b *bench) facts(ctx context.Context) ([]fact, error) {
 	}
 	facts := []fact{
 		{"Date", time.Now().UTC().Format("2006-01-02 15:04 MST")},
-		{"Keyturn", revision(ctx)},
+		{"Keyturn", revision(ctx, ".")},
 		{"Go", built.GoVersion},
 		{"Kubernetes", b.kubernetes},
 	}
+	if b.settings.old != "" {
+		facts = append(facts, fact{"Earlier Keyturn", revision(ctx, b.settings.old)})
+	}
 	for _, dep := range built.Deps {
 		if dep.Path == "github.com/nats-io/nats-server/v2" {
-			facts = append(facts, fact{"NATS server, in the actuator", dep.Version})
+			facts = append(facts, fact{"NATS server, beside the actuator", dep.Version})
 		}
 	}
 	return append(facts,
-		fact{"Cores", fmt.Sprintf("%d, %s", runtime.NumCPU(), procField("/proc/cpuinfo", "model name"))},
+		fact{"Cores", fmt.Sprintf("%s, %s", coresFact(runtime.NumCPU()), procField("/proc/cpuinfo", "model name"))},
 		fact{"Memory", memoryTotal()},
 		fact{"Kernel", strings.TrimSpace(runtime.GOOS + " " + procText("/proc/sys/kernel/osrelease"))},
 		fact{"Load average when it ended", fmt.Sprintf("%.1f", loadAverage())},
 	), nil
 }
 
-// revision returns the revision of the checkout.
-func revision(ctx context.Context) string {
-	described, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--tags").Output()
+// revision returns the revision of a checkout.
+func revision(ctx context.Context, checkout string) string {
+	described, err := exec.CommandContext(ctx, "git", "-C", checkout, "describe", "--always", "--dirty", "--tags").Output()
 	if err != nil {
 		return "unknown"
 	}

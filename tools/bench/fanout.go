@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -21,7 +20,7 @@ const (
 	// fanOutLimit is how many rollouts may be in progress if there is a limit, and fanOutWaves is the number of waves if there are any.
 	fanOutLimit = 50
 	fanOutWaves = 10
-	// mostFanOutRounds is how often each way is measured at most. A sample covers thousands of rollouts, and takes minutes.
+	// mostFanOutRounds is how often a way without a target is measured at most. A sample covers thousands of rollouts, and takes minutes.
 	mostFanOutRounds = 2
 	// fanOutPause is the pause between two samples, in which the control plane deletes ReplicaSets of the last rollouts.
 	fanOutPause = 5 * time.Second
@@ -68,8 +67,8 @@ func (b *bench) measureFanOut(ctx context.Context) error {
 	// There are millions of requests, and nobody reads the audit log or the Kubernetes Events, so neither should fill the disk. The controllers'
 	// own request limits would slow down both contenders, and hide their difference.
 	cp, client, err := b.start(ctx, testbed.Options{
-		Log: os.Stdout, ControllerQPS: 2000, ControllerBurst: 4000,
-		APIServerArgs: []string{"--audit-log-path=", "--event-ttl=2m", "--etcd-compaction-interval=1m"},
+		ControllerQPS: 2000, ControllerBurst: 4000,
+		APIServerArgs: []string{unaudited, "--event-ttl=2m", "--etcd-compaction-interval=1m"},
 	}, "controlplane-pods")
 	if err != nil {
 		return err
@@ -92,30 +91,70 @@ func (b *bench) measureFanOut(ctx context.Context) error {
 	if err := f.fill(ctx); err != nil {
 		return err
 	}
-	rounds := min(b.settings.rounds, mostFanOutRounds)
-	for round := range rounds {
-		f.say("fan-out, round %d of %d", round+1, rounds)
-		if err := f.round(ctx); err != nil {
+	if err := f.rollAllOnce(ctx); err != nil {
+		return fmt.Errorf("rolling each once: %w", err)
+	}
+	for round := range b.settings.rounds {
+		f.say("fan-out, round %d of %d", round+1, b.settings.rounds)
+		if err := f.round(ctx, round); err != nil {
 			return fmt.Errorf("round %d: %w", round+1, err)
 		}
 	}
 	return nil
 }
 
-// round measures all ways: each limit with the floor and with Keyturn, and then the same limits with Keyturn in waves.
-func (f *fan) round(ctx context.Context) error {
-	limits := []int{fanOutLimit, 0}
-	for _, limit := range limits {
-		for _, c := range []contender{f.floor.limited(limit), f.keyturn.limited(limit)} {
-			if err := f.roll(ctx, way{limit: limit}, c); err != nil {
-				return err
-			}
+// rollAllOnce rolls each Deployment, which is not counted: the API server evaluates all of the admission policy for the first roll.
+func (f *fan) rollAllOnce(ctx context.Context) error {
+	c := f.keyturn.limited(0)
+	defer c.stop()
+	if err := f.startCalm(ctx, c); err != nil {
+		return err
+	}
+	rolled, _, err := f.rollOut(ctx, c)
+	if err != nil {
+		return err
+	}
+	return f.observer.quiet(ctx, rolled)
+}
+
+// rollOut changes the Secret of a contender. It returns the time from when the write is sent until the last rollout is complete.
+func (f *fan) rollOut(ctx context.Context, c contender) (*await, time.Duration, error) {
+	rolled := f.observer.expectRollouts(f.keys)
+	took, err := f.timed(ctx, rolled, func() error { return f.cluster.change(ctx, fanOutNamespace, c.owner(), sharedSecret) })
+	return rolled, took, err
+}
+
+// round measures the limit with the floor and with Keyturn, in every other round in reverse, and a few times the other ways, too.
+func (f *fan) round(ctx context.Context, round int) error {
+	contenders := []contender{f.floor.limited(fanOutLimit), f.keyturn.limited(fanOutLimit)}
+	if round < mostFanOutRounds && f.settings.selected.MatchString(fanOutSplit) {
+		contenders = f.splitters()
+	}
+	if round%2 == 1 {
+		slices.Reverse(contenders)
+	}
+	for _, c := range contenders {
+		if err := f.rollByRight(ctx, way{limit: fanOutLimit}, c); err != nil {
+			return err
+		}
+	}
+	if round >= mostFanOutRounds || !f.settings.selected.MatchString(fanOut) {
+		return nil
+	}
+	return f.otherWays(ctx)
+}
+
+// otherWays measures no limit with the floor and with Keyturn, and then Keyturn in waves, with and without the limit.
+func (f *fan) otherWays(ctx context.Context) error {
+	for _, c := range []contender{f.floor.limited(0), f.keyturn.limited(0)} {
+		if err := f.roll(ctx, way{}, c); err != nil {
+			return err
 		}
 	}
 	if err := f.setWaves(ctx, waveOf); err != nil {
 		return err
 	}
-	for _, limit := range limits {
+	for _, limit := range []int{fanOutLimit, 0} {
 		if err := f.roll(ctx, way{limit: limit, inWaves: true}, f.keyturn.limited(limit)); err != nil {
 			return err
 		}
@@ -123,8 +162,7 @@ func (f *fan) round(ctx context.Context) error {
 	return f.setWaves(ctx, noWave)
 }
 
-// roll measures one way of a contender: the time from the API server's response to the write of the Secret until the last rollout is
-// complete.
+// roll measures one way of a contender: how long it takes, and what it costs.
 func (f *fan) roll(ctx context.Context, w way, c contender) (err error) {
 	defer func() {
 		if c.stop(); err != nil {
@@ -134,15 +172,11 @@ func (f *fan) roll(ctx context.Context, w way, c contender) (err error) {
 	if err := f.startCalm(ctx, c); err != nil {
 		return err
 	}
-	before, err := used(patching(c))
+	opened, err := f.openBill(ctx, c)
 	if err != nil {
 		return err
 	}
-	rolled := f.observer.expectRollouts(f.keys)
-	if err := f.cluster.change(ctx, fanOutNamespace, c.owner(), sharedSecret); err != nil {
-		return err
-	}
-	took, err := f.observer.until(ctx, rolled, time.Now())
+	rolled, took, err := f.rollOut(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -150,20 +184,22 @@ func (f *fan) roll(ctx context.Context, w way, c contender) (err error) {
 	if err := calm(ctx, c.processes()); err != nil {
 		return err
 	}
-	after, err := used(patching(c))
+	costs, err := f.closeBill(ctx, opened, len(f.keys))
 	if err != nil {
 		return err
 	}
-	each := milliseconds(sum(after)-sum(before)) / float64(len(f.keys))
 	for _, of := range w.comparedWith(c.owner()) {
 		f.results.add(of.name(), c, took.Seconds())
-		f.results.add(of.name()+cpuOfPatching, c, each)
+		for name, cost := range costs {
+			f.results.add(of.name()+name, c, cost)
+		}
 	}
-	f.say("  %s, %s: %.1f s, %.2f ms of processor time for each", c.name(), w.name(), took.Seconds(), each)
+	f.say("  %s, %s: %.1f s, processor time for each %.2f ms, and %.1f ms of the control plane",
+		c.name(), w.name(), took.Seconds(), costs[cpuOfPatching], costs[ofServers])
 	return errors.Join(f.observer.quiet(ctx, rolled), testbed.Sleep(ctx, fanOutPause))
 }
 
-// patching returns the process that patches: the floor, or the actuator.
+// patching returns the process that patches: the floor, or the actuator with NATS.
 func patching(c contender) []*process.Process {
 	return slices.DeleteFunc(c.processes(), func(p *process.Process) bool { return p.Name() == "watcher" })
 }
@@ -177,8 +213,7 @@ func (f *floor) limited(limit int) *floor {
 
 // limited returns the same installation with a limit of rollouts in progress. If only one namespace has rollouts, it may use all of them.
 func (k *keyturn) limited(limit int) *keyturn {
-	return &keyturn{
-		called: k.called, programs: k.programs,
-		actuatorArgs: []string{"--namespaces", fanOutNamespace, "--max-rollouts", strconv.Itoa(limit)},
-	}
+	limited := keyturnOf(k.called, k.programs)
+	limited.actuatorArgs = []string{"--namespaces", fanOutNamespace, "--max-rollouts", strconv.Itoa(limit)}
+	return limited
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/tests/programs"
 )
@@ -60,7 +61,7 @@ func (f *fan) makeNamespace(ctx context.Context) error {
 	if _, err := f.cluster.client.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("making namespace %s: %w", space.Name, err)
 	}
-	err := poll(ctx, patience, 20*time.Millisecond, func() (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		_, err := f.cluster.client.CoreV1().ServiceAccounts(fanOutNamespace).Get(ctx, "default", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false, nil

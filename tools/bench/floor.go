@@ -23,7 +23,7 @@ const (
 	floorCommand = "floor"
 	// floorReady is the line that the floor writes when its list is complete.
 	floorReady = "the floor is ready"
-	// floorWorkers is the maximum number of concurrent patches without -limit, the same as in the actuator.
+	// floorWorkers is the maximum number of concurrent patches without -limit, the same as in the actuator for one namespace.
 	floorWorkers = 16
 	// floorAnnotation, on the pod template, is the Secret's resourceVersion. Under the actuator's admission policy, the floor uses one that
 	// Keyturn writes but does not read.

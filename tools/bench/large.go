@@ -3,13 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/keyturn/keyturn/tests/testbed"
-	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
 // The numbers of objects in a large cluster at scale 1. Each workload reads its own Secret, and nothing reads the others.
@@ -33,31 +29,16 @@ const largeBelow = 250
 
 // measureLarge measures, in a large cluster, the start of both programs, their memory, and a single change.
 func (b *bench) measureLarge(ctx context.Context) error {
-	// Nobody reads the audit log of the requests that fill it.
-	cp, client, err := b.start(ctx, testbed.Options{
-		Log: os.Stdout, WithoutNode: true, APIServerArgs: []string{"--audit-log-path="},
-	}, "controlplane-large")
+	l, stop, err := b.newPlane(ctx, "controlplane-large", newLargeCluster(b.settings.scale), unaudited)
 	if err != nil {
 		return err
 	}
-	defer cp.Stop()
-	l := &bench{settings: b.settings, began: b.began, results: b.results, cp: cp, cluster: newLargeCluster(client, b.settings.scale)}
-	floor, keyturn, err := newContenders(ctx, cp)
+	defer stop()
+	floor, keyturn, err := newContenders(ctx, l.cp)
 	if err != nil {
-		return err
-	}
-	l.say("creating %d Deployments and %d Secrets", l.cluster.deployments, l.cluster.deployments+l.cluster.bystanders)
-	if err := l.cluster.fill(ctx); err != nil {
 		return err
 	}
 	if err := l.cluster.addBystanders(ctx); err != nil {
-		return err
-	}
-	observing, stop := context.WithCancel(ctx)
-	defer stop()
-	// Keyturn writes the first records at a rate of 20 a second.
-	within := patience + time.Duration(l.cluster.deployments)*100*time.Millisecond
-	if l.observer, err = newObserver(observing, client, within); err != nil {
 		return err
 	}
 	if err := l.inLarge(ctx, floor); err != nil {
@@ -69,8 +50,8 @@ func (b *bench) measureLarge(ctx context.Context) error {
 	return nil
 }
 
-func newLargeCluster(client kubernetes.Interface, scale float64) *cluster {
-	return clusterOf(client, scale, largeWorkloads, largeSources-largeWorkloads, largeSourceSize)
+func newLargeCluster(scale float64) *cluster {
+	return clusterOf(scale, largeWorkloads, largeSources-largeWorkloads, largeSourceSize)
 }
 
 // inLarge starts a contender twice, the first time without any state. The first start is complete when both programs are ready and
@@ -84,7 +65,7 @@ func (b *bench) inLarge(ctx context.Context, c contender) error {
 		if err := b.observer.recorded(ctx); err != nil {
 			return err
 		}
-		if err := b.addMemory(c, largePeak, func(m process.Memory) int64 { return m.Peak }); err != nil {
+		if err := b.addPeak(c, largePeak); err != nil {
 			return err
 		}
 	}
@@ -99,7 +80,7 @@ func (b *bench) inLarge(ctx context.Context, c contender) error {
 		if err := testbed.Sleep(ctx, rest); err != nil {
 			return err
 		}
-		if err := b.addMemory(c, largeRest, func(m process.Memory) int64 { return m.RSS }); err != nil {
+		if err := b.addMemory(c, largeRest); err != nil {
 			return err
 		}
 	}
@@ -112,7 +93,7 @@ func (b *bench) inLarge(ctx context.Context, c contender) error {
 // timedStart starts a contender, and adds how long it takes until it is ready.
 func (b *bench) timedStart(ctx context.Context, c contender, name string) error {
 	started := time.Now()
-	if err := c.start(ctx); err != nil {
+	if err := b.startOnCores(ctx, c); err != nil {
 		return err
 	}
 	took := time.Since(started).Seconds()
@@ -123,7 +104,7 @@ func (b *bench) timedStart(ctx context.Context, c contender, name string) error 
 
 // largeLines returns the lines about a large cluster.
 func (r *report) largeLines() []line {
-	c := newLargeCluster(nil, r.settings.scale)
+	c := newLargeCluster(r.settings.scale)
 	in := func(what string) string {
 		return fmt.Sprintf("%s, among %d workloads and %d Secrets", what, c.deployments, c.deployments+c.bystanders)
 	}
@@ -133,7 +114,8 @@ func (r *report) largeLines() []line {
 		r.info(largePeak, in("Peak memory of both"), "%.0f MB"),
 		r.below(largeRest, in("Resident memory of both"), "%.0f MB", largeBelow, fmt.Sprintf("below %d MB", largeBelow)),
 		r.info(largeRest+ofWatcher, "Of which the watcher", "%.0f MB"),
-		r.info(largeRest+ofActuator, "Of which the actuator with NATS", "%.0f MB"),
+		r.info(largeRest+ofActuator, "Of which the actuator", "%.0f MB"),
+		r.info(largeRest+ofNATS, "Of which NATS", "%.0f MB"),
 		r.info(largeLatency, in("One change"), "%.1f ms"),
 	}
 }

@@ -40,6 +40,8 @@ type settings struct {
 	fanOut int
 	// large also measures a large cluster.
 	large bool
+	// old is a checkout of an earlier commit, with its programs. Empty means that it is not measured.
+	old string
 	// rounds is how often each contender is started and measured.
 	rounds int
 	strict bool
@@ -52,6 +54,10 @@ type settings struct {
 func run(ctx context.Context, args []string) error {
 	if len(args) > 0 && args[0] == floorCommand {
 		return runFloor(ctx, args[1:])
+	}
+	if len(args) > 0 && args[0] == spinCommand {
+		runSpin(ctx)
+		return nil
 	}
 	s, err := parse(args)
 	if err != nil {
@@ -83,12 +89,15 @@ func parse(args []string) (settings, error) {
 		s.selected, err = regexp.Compile(text)
 		return err
 	}
-	flags.Func("run", "measure only what matches this `regexp`: latency, shared, burst-300, burst-1000, traced, memory, fan-out, large", selected)
+	flags.Func("run", "measure only what matches this `regexp`: latency, shared, burst-300, burst-1000, traced, memory, one-pod, "+
+		"fan-out, fan-out-split, large, old", selected)
 	flags.Float64Var(&s.scale, "scale", 1, "multiply the number of objects and changes, to try the bench itself")
 	flags.IntVar(&s.fanOut, "fan-out", 0, "also measure so many Deployments with a pod each that read one Secret; "+
 		"with a -run that matches fan-out, the default is 2000 at scale 1")
 	flags.BoolVar(&s.large, "large", false, "also measure a large cluster: 10,000 workloads and 50,000 Secrets at scale 1; "+
 		"so does a -run that matches large")
+	flags.StringVar(&s.old, "old", "", "also measure by turns the programs of another checkout, this `folder`, in which make build has run, "+
+		"and whose actuator has --nats-embedded")
 	flags.IntVar(&s.rounds, "rounds", 5, "how often each is started and measured, in turn")
 	flags.BoolVar(&s.reloader, "reloader", false, "also measure Reloader's mode and the command reloader, in the same rounds")
 	flags.BoolVar(&s.strict, "strict", false, "exit with 1 if a target is missed")
@@ -102,7 +111,7 @@ func parse(args []string) (settings, error) {
 	if err := s.validate(); err != nil {
 		return settings{}, err
 	}
-	if s.selected.String() != "" && s.selected.MatchString(fanOut) && s.fanOut == 0 {
+	if s.selected.String() != "" && s.measuresFanOut() && s.fanOut == 0 {
 		s.fanOut = max(1, int(math.Round(s.scale*allFanOut)))
 	}
 	s.large = s.large || s.selected.String() != "" && s.selected.MatchString(large)
@@ -125,16 +134,23 @@ func (s settings) validate() error {
 		return fmt.Errorf("-fan-out: %d is out of range, want 0 to %d", s.fanOut, maxFanOut)
 	case s.large && !s.selected.MatchString(large):
 		return errors.New("-large: is not measured with this -run, want one that matches large")
-	case s.fanOut > 0 && !s.selected.MatchString(fanOut):
+	case s.old != "" && !s.selected.MatchString(old):
+		return errors.New("-old: is not measured with this -run, want one that matches old")
+	case s.fanOut > 0 && !s.measuresFanOut():
 		return errors.New("-fan-out: is not measured with this -run, want one that matches fan-out")
 	}
 	return nil
 }
 
+// measuresFanOut reports whether the fan-out is selected, or the contenders that split what it costs.
+func (s settings) measuresFanOut() bool {
+	return s.selected.MatchString(fanOut) || s.selected.MatchString(fanOutSplit)
+}
+
 // measures reports whether a step of a round is measured for a contender. The cost of tracing is the ratio of the rates with and
 // without it.
 func (s settings) measures(step string, c contender) bool {
-	if c.name() == contenderTraced {
+	if c.name() == contenderTraced || c.name() == contenderOneCore {
 		return step == burst300
 	}
 	return s.selected.MatchString(step) || step == burst300 && c.name() == contenderKeyturn && s.selected.MatchString(traced)

@@ -8,82 +8,54 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestParse(t *testing.T) {
+func TestWrongFlagsAreRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		args []string
-		ok   bool
 	}{
-		{name: "no flags are the whole bench", ok: true},
-		{name: "some measurements of a small one", args: []string{"-run", "latency", "-scale", "0.1", "-rounds", "2"}, ok: true},
-		{name: "a report of the whole bench", args: []string{"-write", "x.md"}, ok: true},
-		{name: "no report of some measurements", args: []string{"-write", "x.md", "-run", "latency"}},
-		{name: "no report of a small one", args: []string{"-write", "x.md", "-scale", "0.5"}},
-		{name: "a regexp that is none", args: []string{"-run", "("}},
-		{name: "a scale of nothing", args: []string{"-scale", "0"}},
-		{name: "no rounds", args: []string{"-rounds", "0"}},
-		{name: "the fan-out too, and a report", args: []string{"-fan-out", "5000", "-strict", "-reloader", "-write", "x.md"}, ok: true},
-		{name: "the fan-out alone", args: []string{"-run", "fan-out", "-fan-out", "20"}, ok: true},
-		{name: "a fan-out that is not selected", args: []string{"-run", "latency", "-fan-out", "20"}},
-		{name: "a fan-out of less than nothing", args: []string{"-fan-out", "-1"}},
-		{name: "a fan-out of more than there is room for", args: []string{"-fan-out", "20001"}},
-		{name: "a large cluster alone", args: []string{"-run", "large"}, ok: true},
-		{name: "a large cluster that is not selected", args: []string{"-run", "latency", "-large"}},
-		{name: "an argument", args: []string{"latency"}},
+		{"a report of some measurements", []string{"-write", "x.md", "-run", "latency"}},
+		{"a report of a small bench", []string{"-write", "x.md", "-scale", "0.5"}},
+		{"a regexp that is none", []string{"-run", "("}},
+		{"a scale of nothing", []string{"-scale", "0"}},
+		{"no rounds", []string{"-rounds", "0"}},
+		{"a fan-out that is not selected", []string{"-run", "latency", "-fan-out", "20"}},
+		{"a fan-out of more than there is room for", []string{"-fan-out", "20001"}},
+		{"a large cluster that is not selected", []string{"-run", "latency", "-large"}},
+		{"an earlier build that is not selected", []string{"-run", "latency", "-old", "../old"}},
+		{"an argument", []string{"latency"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := parse(tt.args); (err == nil) != tt.ok {
-				t.Errorf("parse(%q): %v", tt.args, err)
+			if _, err := parse(tt.args); err == nil {
+				t.Error("it is accepted")
 			}
 		})
 	}
 }
 
-func TestTheFanOutIsMeasuredWhereItIsAskedFor(t *testing.T) {
+func TestWhatIsAskedForIsMeasured(t *testing.T) {
 	for _, tt := range []struct {
-		name    string
-		args    []string
-		want    int
-		without bool
+		name           string
+		args           []string
+		fanOut, rounds int
+		large, without bool
 	}{
-		{name: "not by default", without: true},
-		{name: "beside everything else", args: []string{"-fan-out", "5000"}, want: 5000, without: true},
-		{name: "alone", args: []string{"-run", "fan-out"}, want: 2000},
-		{name: "alone and small", args: []string{"-run", "fan-out", "-scale", "0.01"}, want: 20},
-		{name: "alone, with a number", args: []string{"-run", "^fan-out$", "-fan-out", "30", "-scale", "0.01"}, want: 30},
-		{name: "by what matches everything", args: []string{"-run", "."}, want: 2000, without: true},
-		{name: "not with another measurement", args: []string{"-run", "memory"}, without: true},
+		{name: "no flags", rounds: 5, without: true},
+		{name: "a fan-out, too", args: []string{"-fan-out", "5000", "-reloader", "-write", "x.md"}, fanOut: 5000, rounds: 5, without: true},
+		{name: "the fan-out alone", args: []string{"-run", "fan-out"}, fanOut: 2000},
+		{name: "what splits its costs", args: []string{"-run", "fan-out-split"}, fanOut: 2000},
+		{name: "the fan-out alone, with a number", args: []string{"-run", "^fan-out$", "-fan-out", "30", "-scale", "0.01"}, fanOut: 30},
+		{name: "one measurement of the rounds", args: []string{"-run", "burst-300", "-rounds", "2"}, rounds: 2, without: true},
+		{name: "the memory", args: []string{"-run", "^memory$"}, without: true},
+		{name: "a large cluster", args: []string{"-run", "large"}, large: true},
+		{name: "an earlier build", args: []string{"-run", "^old$", "-old", "../old"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := parse(tt.args)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.fanOut != tt.want || s.withoutPods() != tt.without {
-				t.Errorf("%d Deployments, and others measured: %v; want %d and %v", s.fanOut, s.withoutPods(), tt.want, tt.without)
-			}
-		})
-	}
-}
-
-func TestRoundsNeeded(t *testing.T) {
-	for _, tt := range []struct {
-		name, run string
-		want      int
-	}{
-		{name: "for everything", want: 5},
-		{name: "for one measurement of the rounds", run: "burst-300", want: 5},
-		{name: "not for the memory", run: "^memory$", want: 0},
-		{name: "not for the fan-out", run: "fan-out", want: 0},
-		{name: "not for a large cluster", run: "large", want: 0},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s, err := parse([]string{"-run", tt.run})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := s.roundsNeeded(); got != tt.want {
-				t.Errorf("%d rounds, want %d", got, tt.want)
+			if s.fanOut != tt.fanOut || s.roundsNeeded() != tt.rounds || s.large != tt.large || s.withoutPods() != tt.without {
+				t.Errorf("got %+v, with %d rounds, and others measured: %v", s, s.roundsNeeded(), s.withoutPods())
 			}
 		})
 	}

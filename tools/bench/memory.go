@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -21,10 +22,13 @@ const (
 	// These are appended to a name for the figure of one program alone.
 	ofWatcher  = " of the watcher"
 	ofActuator = " of the actuator"
+	ofNATS     = " of NATS"
+	// anonymous is appended to a name, before that of a program, for the part that no other process shares and the kernel cannot take back.
+	anonymous = ", anonymous"
 )
 
 // ofProgram is what is appended to a name for a program, by the name of the program.
-var ofProgram = map[string]string{"watcher": ofWatcher, "actuator": ofActuator}
+var ofProgram = map[string]string{"watcher": ofWatcher, "actuator": ofActuator, "nats": ofNATS}
 
 const (
 	// rest is how long the programs are idle before their memory is measured: longer than NATS keeps buffers, and longer than the
@@ -46,12 +50,9 @@ func (b *bench) memories(ctx context.Context, dir string) error {
 	}
 	contenders := []contender{k}
 	if b.settings.reloader {
-		mode, err := newKeyturn(ctx, b.cp, filepath.Join(dir, "mode"))
-		if err != nil {
-			return err
-		}
+		mode, errMode := newKeyturn(ctx, b.cp, filepath.Join(dir, "mode"))
 		fresh, err := newKeyturn(ctx, b.cp, filepath.Join(dir, "command"))
-		if err != nil {
+		if err := errors.Join(errMode, err); err != nil {
 			return err
 		}
 		command, err := newCommand(ctx, b.cp, filepath.Join(dir, "command"), fresh)
@@ -72,20 +73,19 @@ func (b *bench) memories(ctx context.Context, dir string) error {
 // read, and then with the filled stream, as after a restart.
 func (b *bench) measureMemory(ctx context.Context, c contender) error {
 	defer c.stop()
-	now := func(m process.Memory) int64 { return m.RSS }
 	b.say("starting %s among them, with an empty stream", c.name())
 	started := time.Now()
 	if err := b.startCalm(ctx, c); err != nil {
 		return err
 	}
 	b.results.add(firstLook, c, time.Since(started).Seconds())
-	if err := b.addMemory(c, peak, func(m process.Memory) int64 { return m.Peak }); err != nil {
+	if err := b.addPeak(c, peak); err != nil {
 		return err
 	}
 	if err := testbed.Sleep(ctx, rest); err != nil {
 		return err
 	}
-	if err := b.addMemory(c, residentFirst, now); err != nil {
+	if err := b.addMemory(c, residentFirst); err != nil {
 		return err
 	}
 	c.stop()
@@ -96,7 +96,7 @@ func (b *bench) measureMemory(ctx context.Context, c contender) error {
 	if err := testbed.Sleep(ctx, rest); err != nil {
 		return err
 	}
-	if err := b.addMemory(c, resident, now); err != nil {
+	if err := b.addMemory(c, resident); err != nil {
 		return err
 	}
 	if err := b.idle(ctx, c); err != nil {
@@ -105,11 +105,11 @@ func (b *bench) measureMemory(ctx context.Context, c contender) error {
 	if _, err := b.burst(ctx, c, "burst among bystanders", 300); err != nil {
 		return err
 	}
-	return b.addMemory(c, residentBusy, now)
+	return b.addMemory(c, residentBusy)
 }
 
 func (b *bench) startCalm(ctx context.Context, c contender) error {
-	if err := c.start(ctx); err != nil {
+	if err := b.startOnCores(ctx, c); err != nil {
 		return err
 	}
 	if c.owner() == contenderKeyturn {
@@ -120,9 +120,21 @@ func (b *bench) startCalm(ctx context.Context, c contender) error {
 	return calm(ctx, c.processes())
 }
 
-// addMemory adds the size of all processes together, and of each if there are two. The requests and limits of the pods are derived from
-// these figures.
-func (b *bench) addMemory(c contender, name string, size func(process.Memory) int64) error {
+// addMemory adds the resident size of all processes together, and of each if there are several, and the anonymous part of it. The requests and limits
+// of the pods are derived from these figures.
+func (b *bench) addMemory(c contender, name string) error {
+	return errors.Join(
+		b.addSize(c, name, func(m process.Memory) int64 { return m.RSS }),
+		b.addSize(c, name+anonymous, func(m process.Memory) int64 { return m.Anonymous }),
+	)
+}
+
+// addPeak is addMemory for the largest resident size so far.
+func (b *bench) addPeak(c contender, name string) error {
+	return b.addSize(c, name, func(m process.Memory) int64 { return m.Peak })
+}
+
+func (b *bench) addSize(c contender, name string, size func(process.Memory) int64) error {
 	const mb = 1e6
 	total := 0.0
 	for _, p := range c.processes() {
@@ -141,7 +153,7 @@ func (b *bench) addMemory(c contender, name string, size func(process.Memory) in
 	return nil
 }
 
-// idle adds the processor time per second, in milliseconds, of all processes together, and of each if there are two.
+// idle adds the processor time per second, in milliseconds, of all processes together, and of each if there are several.
 func (b *bench) idle(ctx context.Context, c contender) error {
 	spent, err := b.startClock(c)
 	if err != nil {

@@ -8,30 +8,29 @@ import (
 // atWorst is how much worse what replaces Reloader may be than plain Keyturn.
 const atWorst = 1.2
 
-// modeLine is a line of the table about what replaces Reloader. All figures are ratios of medians, to the floor and to Keyturn.
+// modeLine is a line of the table about what replaces Reloader. All figures are medians of the ratios of all rounds, to the floor and to Keyturn.
 type modeLine struct {
-	what string
-	// keyturn, mode and command are ratios to the floor.
-	keyturn, mode, command string
-	// modeToKeyturn and commandToKeyturn are ratios to Keyturn.
-	modeToKeyturn, commandToKeyturn string
-	target, verdict                 string
+	What string
+	// Keyturn, Mode and Command are ratios to the floor.
+	Keyturn, Mode, Command string
+	// ModeToKeyturn and CommandToKeyturn are ratios to Keyturn.
+	ModeToKeyturn, CommandToKeyturn string
+	Target, Verdict                 string
 }
 
 // modeLines returns the lines of everything that was measured of these contenders. Two lines have no target: an additional
 // Kubernetes Event for each roll is the purpose of the mode, and the idle time is only a few ticks of the kernel's clock.
 func (r *report) modeLines() []modeLine {
-	nine := func(values []float64) float64 { return quantile(values, mostSamples) }
 	lines := []modeLine{
 		r.modeLine(latency, "One change: Secret written to template patched", median, higherIsWorse),
-		r.modeLine(latency, "The same, 90th percentile", nine, higherIsWorse),
+		r.modeLine(latency, "The same, 90th percentile", ninth, higherIsWorse),
 		r.modeLine(burst300, r.changes(300), median, lowerIsWorse),
 		r.modeLine(burst1000, r.changes(1000), median, lowerIsWorse),
 		r.modeLine(shared, fmt.Sprintf("One Secret of %d Deployments: written to last template patched", r.cluster.perSpace), median, higherIsWorse),
-		r.modeLine(requests, "API requests per rolled workload", median, higherIsWorse),
-		r.modeLine(kubeEvents, "Kubernetes Events per rolled workload, during the measurement", median, noneIsWorse),
+		r.modeLine(kubeEvents, "Requests for Kubernetes Events per rolled workload, during the measurement", median, noneIsWorse),
+		r.modeLine(otherRequests, "Other API requests per rolled workload", median, higherIsWorse),
 		r.modeLine(burst1000+untilPatched, "CPU time per change, of 1,000, until all are patched", median, higherIsWorse),
-		r.modeLine(burst1000+untilQuiet, "The same, until the controllers have finished and all outcomes are published", median, higherIsWorse),
+		r.modeLine(burst1000+untilTold, "The same, until the controllers have finished and all outcomes are published", median, higherIsWorse),
 		r.modeLine(resident, r.among("Resident memory"), median, higherIsWorse),
 		r.modeLine(peak, r.among("Peak memory while they are listed and published"), median, higherIsWorse),
 		r.modeLine(residentFirst, r.among("Resident memory after that, before a restart"), median, higherIsWorse),
@@ -39,7 +38,7 @@ func (r *report) modeLines() []modeLine {
 		r.modeLine(firstLook, r.among("Time until all are published and read at the first start"), median, higherIsWorse),
 		r.modeLine(idle, "Idle, CPU time per second", median, noneIsWorse),
 	}
-	return slices.DeleteFunc(lines, func(l modeLine) bool { return l.modeToKeyturn == "" && l.commandToKeyturn == "" })
+	return slices.DeleteFunc(lines, func(l modeLine) bool { return l.ModeToKeyturn == "" && l.CommandToKeyturn == "" })
 }
 
 // direction says which ratio to Keyturn is worse.
@@ -71,22 +70,21 @@ func (d direction) target() string {
 // modeLine returns a line that compares what of returns for the samples of each contender.
 func (r *report) modeLine(name, what string, of func([]float64) float64, d direction) modeLine {
 	ratioOf := func(contender, base string) (ratio float64, text string) {
-		below := of(r.results.of(name, base))
-		if below == 0 || len(r.results.of(name, contender)) == 0 {
+		ratios := r.results.ratios(name, contender, base, of)
+		if len(ratios) == 0 {
 			return 0, ""
 		}
-		ratio = of(r.results.of(name, contender)) / below
-		return ratio, fmt.Sprintf("%.2f", ratio)
+		return median(ratios), fmt.Sprintf("%.2f", median(ratios))
 	}
-	l := modeLine{what: what, target: d.target()}
-	_, l.keyturn = ratioOf(contenderKeyturn, contenderFloor)
-	_, l.mode = ratioOf(contenderMode, contenderFloor)
-	_, l.command = ratioOf(contenderCommand, contenderFloor)
+	l := modeLine{What: what, Target: d.target()}
+	_, l.Keyturn = ratioOf(contenderKeyturn, contenderConfined)
+	_, l.Mode = ratioOf(contenderMode, contenderConfined)
+	_, l.Command = ratioOf(contenderCommand, contenderConfined)
 	var mode, command float64
-	mode, l.modeToKeyturn = ratioOf(contenderMode, contenderKeyturn)
-	command, l.commandToKeyturn = ratioOf(contenderCommand, contenderKeyturn)
-	if l.target != "" {
-		l.verdict = verdict((l.modeToKeyturn == "" || !d.misses(mode)) && (l.commandToKeyturn == "" || !d.misses(command)))
+	mode, l.ModeToKeyturn = ratioOf(contenderMode, contenderKeyturn)
+	command, l.CommandToKeyturn = ratioOf(contenderCommand, contenderKeyturn)
+	if l.Target != "" {
+		l.Verdict = verdict((l.ModeToKeyturn == "" || !d.misses(mode)) && (l.CommandToKeyturn == "" || !d.misses(command)))
 	}
 	return l
 }

@@ -8,10 +8,14 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 )
+
+// patience is how long anything expected may take, except thousands of rollouts.
+const patience = 3 * time.Minute
 
 // observer is a watch that belongs to neither contender. It sees when a pod template is patched.
 type observer struct {
@@ -130,7 +134,7 @@ func (o *observer) until(ctx context.Context, w *await, start time.Time) (time.D
 
 // quiet waits until the controllers are done with every Deployment, and reports one that was patched more than once.
 func (o *observer) quiet(ctx context.Context, w *await) error {
-	if err := poll(ctx, o.patience, 50*time.Millisecond, o.controllersDone); err != nil {
+	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, o.patience, true, o.controllersDone); err != nil {
 		return fmt.Errorf("waiting for the controllers: %w", err)
 	}
 	o.mu.Lock()
@@ -145,7 +149,7 @@ func (o *observer) quiet(ctx context.Context, w *await) error {
 
 // recorded waits until Keyturn has written a record on each Deployment, which it does once and slowly.
 func (o *observer) recorded(ctx context.Context) error {
-	err := poll(ctx, o.patience, 50*time.Millisecond, func() (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, o.patience, true, func(context.Context) (bool, error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		return len(o.unrecorded) == 0, nil
@@ -156,7 +160,7 @@ func (o *observer) recorded(ctx context.Context) error {
 	return nil
 }
 
-func (o *observer) controllersDone() (bool, error) {
+func (o *observer) controllersDone(context.Context) (bool, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for key, generation := range o.generations {

@@ -9,27 +9,24 @@ import (
 func inParallel(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	indices := make(chan int)
+	indices := make(chan int, n)
+	for i := range n {
+		indices <- i
+	}
+	close(indices)
 	var running sync.WaitGroup
 	for range min(n, writersAtOnce) {
 		running.Go(func() {
 			for i := range indices {
 				if err := fn(ctx, i); err != nil {
 					cancel(err)
+				}
+				if ctx.Err() != nil {
 					return
 				}
 			}
 		})
 	}
-	for i := range n {
-		select {
-		case indices <- i:
-			continue
-		case <-ctx.Done():
-		}
-		break
-	}
-	close(indices)
 	running.Wait()
 	return context.Cause(ctx)
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"text/template"
 	"time"
@@ -21,28 +23,40 @@ type report struct {
 
 // missed reports whether a target was missed.
 func (r *report) missed() bool {
-	return slices.ContainsFunc(r.lines(), func(l line) bool { return l.verdict == missed }) ||
-		slices.ContainsFunc(r.modeLines(), func(l modeLine) bool { return l.verdict == missed })
+	return slices.ContainsFunc(slices.Concat(r.lines(), r.oldLines()), func(l line) bool { return l.Verdict == missed }) ||
+		slices.ContainsFunc(r.modeLines(), func(l modeLine) bool { return l.Verdict == missed })
 }
 
 // print writes the report for a terminal.
 func (r *report) print(w io.Writer) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "MEASUREMENT\tFLOOR\tKEYTURN\tRATIO\tTARGET\t")
+	row := func(cells ...string) { fmt.Fprintln(table, strings.Join(cells, "\t")) }
+	row("MEASUREMENT", "FLOOR", "KEYTURN", "RATIO", "TARGET", "")
 	for _, l := range r.lines() {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", l.what, l.floor, l.keyturn, l.ratio, l.target, l.verdict)
+		row(l.What, l.Floor, l.Keyturn, l.Ratio, l.Target, l.Verdict)
 	}
 	if lines := r.modeLines(); len(lines) > 0 {
-		fmt.Fprintln(table, "\nRATIO\tKEYTURN\tMODE\tMODE\tCOMMAND\tCOMMAND\tTARGET\t")
-		fmt.Fprintln(table, "\t/FLOOR\t/FLOOR\t/KEYTURN\t/FLOOR\t/KEYTURN\t\t")
+		row("\nRATIO", "KEYTURN", "MODE", "MODE", "COMMAND", "COMMAND", "TARGET", "")
+		row("", "/FLOOR", "/FLOOR", "/KEYTURN", "/FLOOR", "/KEYTURN", "", "")
 		for _, l := range lines {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-				l.what, l.keyturn, l.mode, l.modeToKeyturn, l.command, l.commandToKeyturn, l.target, l.verdict)
+			row(l.What, l.Keyturn, l.Mode, l.ModeToKeyturn, l.Command, l.CommandToKeyturn, l.Target, l.Verdict)
 		}
 	}
-	fmt.Fprintln(table)
+	if lines := r.oldLines(); len(lines) > 0 {
+		row("\nBY TURNS", "EARLIER", "NOW", "RATIO", "TARGET", "")
+		for _, l := range lines {
+			row(l.What, l.Floor, l.Keyturn, l.Ratio, l.Target, l.Verdict)
+		}
+	}
+	if lines := r.splitLines(); len(lines) > 0 {
+		row(append([]string{"\nFOR EACH DEPLOYMENT"}, splitContenders...)...)
+		for _, l := range lines {
+			row(append([]string{l.What}, l.Figures...)...)
+		}
+	}
+	row()
 	for _, f := range r.facts {
-		fmt.Fprintf(table, "%s\t%s\n", f.name, f.value)
+		row(f.Name, f.Value)
 	}
 	// Ignore an error: it means that the terminal is gone.
 	_ = table.Flush()
@@ -54,64 +68,41 @@ func (r *report) print(w io.Writer) {
 //go:embed benchmarks.md.tmpl
 var markdown string
 
-// writeFile writes the report as Markdown, with the method and the results.
+// writeFile writes the report as Markdown, with the method and those results that have a floor or a target.
 func (r *report) writeFile(path string) error {
-	page, err := template.New("benchmarks.md").Parse(markdown)
+	written, err := template.New("benchmarks.md").Parse(markdown)
 	if err != nil {
 		return fmt.Errorf("reading the template of the report: %w", err)
 	}
-	file, err := os.Create(path)
-	if err != nil {
+	var text bytes.Buffer
+	if err := written.Execute(&text, r.page()); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
-	if err := page.Execute(file, r.page()); err != nil {
-		file.Close()
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	if err := file.Close(); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
+	return os.WriteFile(path, text.Bytes(), 0o644)
 }
 
 // page is the data of the template.
 type page struct {
-	Lines                                    []pageLine
-	ModeLines                                []pageModeLine
-	Facts                                    []pageFact
+	Lines, OldLines                          []line
+	ModeLines                                []modeLine
+	SplitContenders                          []string
+	SplitLines                               []splitLine
+	Facts                                    []fact
 	Rounds, Samples, Shared, Bursts, WarmUps int
 	Deployments, Namespaces, PerNamespace    int
-	Bystanders, Workers, Writers             int
-	Rest, Idle                               time.Duration
-	FanOut, FanOutLimit, FanOutWaves         int
-	Large                                    bool
+	Bystanders, Workers, Writers, PodChanges int
+	Rest                                     time.Duration
+	FanOut, FanOutLimit                      int
+	Large, Apart                             bool
 }
 
-type pageLine struct{ What, Floor, Keyturn, Ratio, Target, Verdict string }
-
-type pageModeLine struct{ What, Keyturn, Mode, ModeToKeyturn, Command, CommandToKeyturn, Target, Verdict string }
-
-type pageFact struct{ Name, Value string }
-
 func (r *report) page() page {
-	p := page{
+	return page{
+		Lines: r.lines(), OldLines: r.oldLines(), ModeLines: r.modeLines(), Facts: r.facts,
 		Rounds: r.settings.rounds, Samples: samplesInRound, Shared: sharedInRound, Bursts: smallBurstsInRound, WarmUps: warmUps,
 		Deployments: r.cluster.deployments, Namespaces: allNamespaces, PerNamespace: r.cluster.perSpace,
-		Bystanders: r.cluster.bystanders, Workers: floorWorkers, Writers: writersAtOnce,
-		Rest: rest, Idle: idleTime,
-		FanOut: r.settings.fanOut, FanOutLimit: fanOutLimit, FanOutWaves: fanOutWaves,
-		Large: r.settings.large,
+		Bystanders: r.cluster.bystanders, Workers: floorWorkers, Writers: writersAtOnce, Rest: rest, PodChanges: podChanges,
+		FanOut: r.settings.fanOut, FanOutLimit: fanOutLimit,
+		Large: r.settings.large, Apart: isApart(), SplitContenders: splitContenders, SplitLines: r.splitLines(),
 	}
-	for _, l := range r.lines() {
-		p.Lines = append(p.Lines, pageLine{l.what, l.floor, l.keyturn, l.ratio, l.target, l.verdict})
-	}
-	for _, l := range r.modeLines() {
-		p.ModeLines = append(p.ModeLines, pageModeLine{
-			l.what, l.keyturn, l.mode, l.modeToKeyturn, l.command, l.commandToKeyturn, l.target, l.verdict,
-		})
-	}
-	for _, f := range r.facts {
-		p.Facts = append(p.Facts, pageFact{f.name, f.value})
-	}
-	return p
 }

@@ -10,8 +10,9 @@ import (
 
 // The names in results of the counts of requests.
 const (
-	requests   = "requests"
-	kubeEvents = "kubernetes events"
+	requests      = "requests"
+	kubeEvents    = "kubernetes events"
+	otherRequests = "other requests"
 )
 
 // count is a count of requests that has begun.
@@ -38,23 +39,24 @@ func (b *bench) endCount(ctx context.Context, c count, rolled int) error {
 	if err != nil {
 		return err
 	}
-	counted, kube := countRequests(entries, c.contender.users())
-	b.results.add(requests, c.contender, float64(counted)/float64(rolled))
-	b.results.add(kubeEvents, c.contender, float64(kube)/float64(rolled))
+	kube, others := countRequests(entries, c.contender.users())
+	for name, n := range map[string]int{requests: kube + others, kubeEvents: kube, otherRequests: others} {
+		b.results.add(name, c.contender, float64(n)/float64(rolled))
+	}
 	return nil
 }
 
-// countRequests counts the requests of users, and separately those for Kubernetes Events. It ignores requests for the Lease,
+// countRequests counts the requests of users: those for Kubernetes Events, and the others. It ignores requests for the Lease,
 // and watches, which are renewed every few minutes even if nothing changes.
-func countRequests(entries []testbed.AuditEntry, users []string) (counted, kubeEvents int) {
+func countRequests(entries []testbed.AuditEntry, users []string) (kubeEvents, others int) {
 	for _, entry := range testbed.Requests(entries, "") {
 		switch {
 		case !slices.Contains(users, entry.User), entry.Verb == "watch", entry.Resource == "leases":
 		case entry.Resource == "events":
 			kubeEvents++
 		default:
-			counted++
+			others++
 		}
 	}
-	return counted, kubeEvents
+	return kubeEvents, others
 }

@@ -1,6 +1,9 @@
 package main
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // results are the samples of each measurement and contender, in the order in which they were taken.
 type results map[string]map[string][]float64
@@ -13,6 +16,32 @@ func (r results) add(name string, c contender, value float64) {
 }
 
 func (r results) of(name, contender string) []float64 { return r[name][contender] }
+
+// inRound returns how many samples of a measurement and a contender a round has.
+func inRound(name string) int {
+	switch {
+	case name == latency, name == largeLatency, name == oldLatency:
+		return samplesInRound
+	case name == shared:
+		return sharedInRound
+	case strings.HasPrefix(name, burst300):
+		return smallBurstsInRound
+	}
+	return 1
+}
+
+// ratios returns, for each round, the ratio of what of returns for the samples of a contender to what it returns for those of another.
+func (r results) ratios(name, contender, base string, of func([]float64) float64) []float64 {
+	ours, theirs, n := r.of(name, contender), r.of(name, base), inRound(name)
+	var ratios []float64
+	for start := 0; start < min(len(ours), len(theirs)); start += n {
+		below := of(theirs[start:min(start+n, len(theirs))])
+		if below > 0 {
+			ratios = append(ratios, of(ours[start:min(start+n, len(ours))])/below)
+		}
+	}
+	return ratios
+}
 
 // median returns the median of the values, or 0 if there are none.
 func median(values []float64) float64 { return quantile(values, 0.5) }

@@ -23,9 +23,10 @@ const askTimeout = 20 * time.Second
 func ask(ctx context.Context, s *stage, out *report) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	command := "actuator explain deployment/web -n " + namespace
-	args := append(strings.Fields(command)[1:], "--cluster", cluster, "--kubeconfig", s.plane.Kubeconfig(), "--nats-url", s.programs.NATSURL())
-	explained, err := exec.CommandContext(ctx, s.programs.ActuatorBinary(), args...).CombinedOutput()
+	command := "keyturn explain deployment/web -n " + namespace
+	args := append(strings.Fields(command)[1:], "--output", "wide", "--cluster", cluster,
+		"--kubeconfig", s.plane.Kubeconfig(), "--nats-url", s.programs.NATSURL())
+	explained, err := exec.CommandContext(ctx, s.programs.KeyturnBinary(), args...).Output()
 	out.block("$ "+command, string(explained))
 	if err != nil {
 		return fmt.Errorf("%s: %w", command, err)
@@ -35,8 +36,8 @@ func ask(ctx context.Context, s *stage, out *report) error {
 			return fmt.Errorf("%s does not print %q", command, said)
 		}
 	}
-	// It was rolled twice, and each rollout has an Event for its start and its end.
-	told, err := s.kubernetesEvents(ctx, "Deployment", "web", 4)
+	// It was rolled twice, and each rollout has an Event when it ends.
+	told, err := s.kubernetesEvents(ctx, "Deployment", "web", 2)
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, event := range told {

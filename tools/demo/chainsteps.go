@@ -36,7 +36,7 @@ func chainScenario() []step {
 		{
 			title:    "Rotate secret/shop/mail while the watcher is down",
 			expected: "the store accepts the write; after a restart the watcher finds it, and the reader rolls once",
-			act:      rotateUnseen, check: tellRotation("mail", "mailer"),
+			act:      unwatched(rotateUnseen), check: tellRotation("mail", "mailer"),
 			events: []string{"externalsecret/mail", mail.source().String(), "secret/mail"}, rolls: []string{"deployment/mailer"},
 		},
 		{
@@ -166,20 +166,12 @@ func (s *stage) tellSkipped(ctx context.Context, out *report, name string) error
 }
 
 func rotateUnseen(ctx context.Context, s *stage, out *report) error {
-	if err := s.watcher.Stop(stopGrace); err != nil {
-		return fmt.Errorf("stopping the watcher: %w", err)
-	}
-	out.did("stopped the watcher")
 	asked := time.Now()
-	if err := rotateInStore("mail", 1)(ctx, s, out); err != nil {
-		return err
+	err := rotateInStore("mail", 1)(ctx, s, out)
+	if err == nil {
+		out.line("result", "the store accepted the write within %d ms", time.Since(asked).Milliseconds())
 	}
-	out.line("result", "the store accepted the write within %d ms", time.Since(asked).Milliseconds())
-	if err := s.startWatcher(ctx); err != nil {
-		return err
-	}
-	out.did("restarted the watcher")
-	return nil
+	return err
 }
 
 func rotateCreatedOnce(ctx context.Context, s *stage, out *report) error {

@@ -6,8 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-
-	"github.com/keyturn/keyturn/tests/testbed/build"
 )
 
 // pagePath is where `make demo-secrets` leaves the page of its rotations.
@@ -17,16 +15,12 @@ const pagePath = "bin/rotations.html"
 func drawRotations(path string) func(context.Context, *stage, *report) error {
 	return func(ctx context.Context, s *stage, out *report) error {
 		out.begin(0, "Draw the rotations")
-		plugin, err := build.Program(ctx, "./cmd/kubectl-keyturn", false)
-		if err != nil {
-			return err
-		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("writing the page: %w", err)
 		}
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
-		said, err := exec.CommandContext(ctx, plugin, "timeline", "--all-namespaces", "--since", "1h", "--file", path,
+		said, err := exec.CommandContext(ctx, s.programs.KeyturnBinary(), "timeline", "--all-namespaces", "--since", "1h", "--file", path,
 			"--cluster", cluster, "--nats-url", s.programs.NATSURL(), "--kubeconfig", s.plane.Kubeconfig()).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("kubectl keyturn timeline: %w: %s", err, said)

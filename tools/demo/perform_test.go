@@ -1,30 +1,6 @@
 package main
 
-import (
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
-)
-
-func TestMovedCountsHowOftenASpecWasChanged(t *testing.T) {
-	before := map[string]sight{"deployment/still": {writes: 1}, "deployment/once": {writes: 1}, "deployment/twice": {writes: 4}}
-	now := map[string]sight{
-		"deployment/still": {writes: 1}, "deployment/once": {writes: 2}, "deployment/twice": {writes: 6},
-		"deployment/new": {writes: 1},
-	}
-	want := map[string]int64{"deployment/once": 1, "deployment/twice": 2, "deployment/new": 1}
-	if diff := cmp.Diff(want, moved(before, now)); diff != "" {
-		t.Errorf("moved (-want +got):\n%s", diff)
-	}
-}
-
-func TestChangedListsTheSourcesWithLaterEvents(t *testing.T) {
-	before := map[string]uint64{"secret/a": 1, "secret/b": 2}
-	now := map[string]uint64{"secret/a": 1, "secret/b": 5, "configmap/c": 4}
-	if diff := cmp.Diff([]string{"configmap/c", "secret/b"}, changed(before, now)); diff != "" {
-		t.Errorf("changed (-want +got):\n%s", diff)
-	}
-}
+import "testing"
 
 func TestCheckRollsNamesWhatIsWrong(t *testing.T) {
 	st := step{rolls: []string{"deployment/web"}}

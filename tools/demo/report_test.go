@@ -2,12 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -61,47 +57,5 @@ func TestReportIsPlainLines(t *testing.T) {
 	got := someTime.ReplaceAllString(out.String(), "N")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
-	}
-}
-
-func TestReportHasColoursOnATerminalOnly(t *testing.T) {
-	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	terminal, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // A character device, as a terminal is.
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer terminal.Close()
-	for _, test := range []struct {
-		name    string
-		out     *os.File
-		noColor string
-		want    bool
-	}{
-		{name: "a terminal has colours", out: terminal, want: true},
-		{name: "a file has none", out: file},
-		{name: "NO_COLOR is respected", out: terminal, noColor: "1"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Setenv("NO_COLOR", test.noColor)
-			t.Setenv("TERM", "xterm")
-			if got := newReport(test.out).colour; got != test.want {
-				t.Errorf("colour: got %t, want %t", got, test.want)
-			}
-		})
-	}
-}
-
-func TestInterruptedStepHasNoVerdict(t *testing.T) {
-	var out bytes.Buffer
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	r := &report{out: &out}
-	r.verdict(ctx, ctx.Err())
-	if strings.Contains(out.String(), "FAILED") {
-		t.Errorf("got %q, want no verdict", out.String())
 	}
 }

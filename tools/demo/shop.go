@@ -70,10 +70,7 @@ func newShop() shop {
 	queue, two := &s.statefulSet.Spec, int32(2)
 	s.statefulSet.ObjectMeta, queue.Selector, queue.Template = meta("queue")
 	queue.Replicas = &two
-	queue.Template.Spec.Volumes = []corev1.Volume{{Name: "db", VolumeSource: corev1.VolumeSource{
-		Secret: &corev1.SecretVolumeSource{SecretName: "db"},
-	}}}
-	queue.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "db", MountPath: "/etc/db"}}
+	programs.MountSecret(&queue.Template, "db")
 
 	agent := &s.daemonSet.Spec
 	s.daemonSet.ObjectMeta, agent.Selector, agent.Template = meta("agent")
@@ -160,10 +157,8 @@ func (s *stage) open(ctx context.Context, size int, create func(context.Context)
 
 func (s *stage) create(ctx context.Context, shop shop) error {
 	options := metav1.CreateOptions{}
-	for _, deployment := range shop.deployments {
-		if _, err := s.client.AppsV1().Deployments(namespace).Create(ctx, deployment, options); err != nil {
-			return err
-		}
+	if err := s.createAll(ctx, shop.deployments); err != nil {
+		return err
 	}
 	if _, err := s.client.AppsV1().StatefulSets(namespace).Create(ctx, shop.statefulSet, options); err != nil {
 		return err

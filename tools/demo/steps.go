@@ -60,11 +60,11 @@ func scenario() []step {
 		{
 			title:    "Rotate secret/db while the watcher is down",
 			expected: "after a restart the watcher finds the change: the readers roll once, and nothing else rolls",
-			act:      rotateUnwatched, events: []string{"secret/db"}, rolls: readers,
+			act:      unwatched(rotate("secret/db", "password")), events: []string{"secret/db"}, rolls: readers,
 		},
 		{
 			title:    "Ask why deployment/web was rolled",
-			expected: "`actuator explain` gives the reason, and so do the Kubernetes Events of the Deployment",
+			expected: "`keyturn explain` gives the reason, and so do the Kubernetes Events of the Deployment",
 			act:      ask,
 		},
 	}
@@ -156,17 +156,20 @@ func killInTheMiddle(ctx context.Context, s *stage, out *report) error {
 	return nil
 }
 
-func rotateUnwatched(ctx context.Context, s *stage, out *report) error {
-	if err := s.watcher.Stop(stopGrace); err != nil {
-		return fmt.Errorf("stopping the watcher: %w", err)
+// unwatched makes a change while the watcher is down.
+func unwatched(act func(context.Context, *stage, *report) error) func(context.Context, *stage, *report) error {
+	return func(ctx context.Context, s *stage, out *report) error {
+		if err := s.watcher.Stop(stopGrace); err != nil {
+			return fmt.Errorf("stopping the watcher: %w", err)
+		}
+		out.did("stopped the watcher")
+		if err := act(ctx, s, out); err != nil {
+			return err
+		}
+		if err := s.startWatcher(ctx); err != nil {
+			return err
+		}
+		out.did("restarted the watcher")
+		return nil
 	}
-	out.did("stopped the watcher")
-	if err := rotate("secret/db", "password")(ctx, s, out); err != nil {
-		return err
-	}
-	if err := s.startWatcher(ctx); err != nil {
-		return err
-	}
-	out.did("restarted the watcher")
-	return nil
 }

@@ -85,8 +85,8 @@ func (s *stage) chainOptions() (programs.Options, error) {
 	config, token, shown := filepath.Join(s.dir, "stores.yaml"), filepath.Join(s.dir, "store-token"), filepath.Join(s.dir, "audit-token")
 	for path, content := range map[string]string{
 		token: c.store.Token() + "\n", shown: auditToken + "\n",
-		config: fmt.Sprintf("stores:\n- name: %s\n  address: %s\n  auth: {tokenFile: %s}\n  poll: {interval: 1h, mounts: [%s]}\n",
-			storeName, c.store.Address(), token, mount),
+		config: fmt.Sprintf("stores:\n- name: %s\n  address: %s\n  auth: {tokenFile: %s}\n  poll: {interval: 1h, mounts: [%s]}\n"+
+			"audit: {tokenFile: %s}\n", storeName, c.store.Address(), token, mount, shown),
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			return programs.Options{}, fmt.Errorf("configuring the programs: %w", err)
@@ -94,7 +94,7 @@ func (s *stage) chainOptions() (programs.Options, error) {
 	}
 	watcher := []string{
 		"--sources", "secret,configmap,externalsecret,certificate", "--openbao-config", config,
-		"--openbao-audit-listen", c.listen, "--openbao-audit-token-file", shown,
+		"--openbao-audit-listen", c.listen,
 	}
 	return programs.Options{WatcherArgs: watcher, ActuatorArgs: []string{"--force-sync"}}, nil
 }

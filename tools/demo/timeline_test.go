@@ -30,10 +30,6 @@ func TestTimelineIsInTheOrderOfTimeSinceItsFirstMark(t *testing.T) {
 				"                +1551 ms  ready    3 new pods\n",
 		},
 		{
-			name: "marks at the same time stay in their order", marks: []mark{{"written", start, "it"}, {"seen", start, "it"}},
-			want: "     timeline      +0 ms  written  it\n                   +0 ms  seen     it\n",
-		},
-		{
 			name:  "a mark that was not seen is wrong",
 			marks: []mark{{"written", start, "version 2"}, {"forced", time.Time{}, "externalsecret/db"}},
 			err:   "forced was not seen: externalsecret/db",

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/tests/programs"
@@ -34,28 +33,19 @@ func setTraced(ctx context.Context, s *stage, out *report) error {
 	if err := programs.SetSecret(ctx, s.client, namespace, "db", map[string]string{"password": rand.Text()}); err != nil {
 		return err
 	}
-	err = s.open(ctx, len(tracedReaders()), func(ctx context.Context) error {
-		for _, name := range tracedReaders() {
-			deployment := programs.NewDeployment(namespace, name, 2, optIn())
-			programs.ReadSecret(&deployment.Spec.Template, "db")
-			if err := s.createDeployment(ctx, deployment); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	var readers []*appsv1.Deployment
+	for _, name := range tracedReaders() {
+		deployment := programs.NewDeployment(namespace, name, 2, optIn())
+		programs.ReadSecret(&deployment.Spec.Template, "db")
+		readers = append(readers, deployment)
+	}
+	if err := s.open(ctx, len(readers), func(ctx context.Context) error { return s.createAll(ctx, readers) }); err != nil {
 		return err
 	}
 	return s.run(ctx, out, programs.Options{
 		ActuatorArgs: []string{"--settle", "200ms"},
 		Env:          []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + s.jaeger.OTLPHTTP(), "OTEL_BSP_SCHEDULE_DELAY=200"},
 	})
-}
-
-func (s *stage) createDeployment(ctx context.Context, deployment *appsv1.Deployment) error {
-	_, err := s.client.AppsV1().Deployments(namespace).Create(ctx, deployment, metav1.CreateOptions{})
-	return err
 }
 
 func traceScenario() []step {

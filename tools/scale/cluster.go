@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// workers is how many events a watcher publishes concurrently, by default.
+// workers is how many events a watcher publishes concurrently, by default. Like a watcher, a cluster has fewer in flight while the hub is slow.
 const workers = 8
 
 const (
@@ -32,6 +32,7 @@ type cluster struct {
 	name       string
 	connection *nats.Conn
 	bus        *bus.Bus
+	inFlight   *bus.InFlight
 	// versions has the number of changes of each source, and sequences the sequence of its last event on the stream.
 	versions  []int
 	sequences []uint64
@@ -40,7 +41,9 @@ type cluster struct {
 }
 
 func newCluster(name string, sources int) *cluster {
-	return &cluster{name: name, versions: make([]int, sources), sequences: make([]uint64, sources)}
+	return &cluster{
+		name: name, inFlight: bus.NewInFlight(workers, time.Now), versions: make([]int, sources), sequences: make([]uint64, sources),
+	}
 }
 
 // names returns the names of the first clusters.
@@ -103,33 +106,42 @@ func (c *cluster) readState(ctx context.Context) error {
 
 // publish publishes the next event of some sources, and calls took with the time that each takes.
 func (c *cluster) publish(ctx context.Context, sources []int, took func(time.Duration)) error {
-	queue := make(chan int)
+	queue := make(chan int, len(sources))
+	for _, i := range sources {
+		queue <- i
+	}
+	close(queue)
 	var wg sync.WaitGroup
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	for range workers {
 		wg.Go(func() {
-			for i := range queue {
-				begun := time.Now()
-				if err := c.next(ctx, i); err != nil {
+			for more := true; more && ctx.Err() == nil; {
+				var err error
+				if more, err = c.take(ctx, queue, took); err != nil {
 					cancel(err)
-					return
 				}
-				took(time.Since(begun))
 			}
 		})
 	}
-feed:
-	for _, i := range sources {
-		select {
-		case queue <- i:
-		case <-ctx.Done():
-			break feed
-		}
-	}
-	close(queue)
 	wg.Wait()
 	return context.Cause(ctx)
+}
+
+// take publishes the next event of the next source in the queue, as soon as one more may be in flight. It returns false if there is no more source.
+func (c *cluster) take(ctx context.Context, queue <-chan int, took func(time.Duration)) (bool, error) {
+	c.inFlight.Enter()
+	defer c.inFlight.Leave()
+	i, more := <-queue
+	if !more {
+		return false, nil
+	}
+	begun := time.Now()
+	if err := c.next(ctx, i); err != nil {
+		return false, err
+	}
+	took(time.Since(begun))
+	return true, nil
 }
 
 // next publishes the next event of a source. Like a watcher, it publishes the event again if the hub does not respond in
@@ -138,7 +150,9 @@ func (c *cluster) next(ctx context.Context, i int) error {
 	c.versions[i]++
 	change := c.change(i)
 	for tries := 1; ; tries++ {
+		begun := time.Now()
 		seq, err := c.bus.PublishChange(ctx, change, c.sequences[i])
+		c.inFlight.Answered(begun, err)
 		switch {
 		case err == nil:
 			c.sequences[i] = seq

@@ -21,9 +21,6 @@ var ofCluster = []string{"-changes", "-history", "-deadletters"}
 
 // join declares what clusters need on the hub, like an operator: one cluster after the other, and FLEET once at the end.
 func (h *hub) join(ctx context.Context, clusters []*cluster) error {
-	if h.shared {
-		return nil
-	}
 	for _, c := range clusters {
 		if err := h.joinOne(ctx, c.name); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)

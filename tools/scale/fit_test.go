@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,12 +39,8 @@ func TestPowers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := fitPower(tt.points)
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(power{}), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+			if diff := cmp.Diff(tt.want, fitPower(tt.points), cmp.AllowUnexported(power{}), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 				t.Errorf("the power (-want +got):\n%s", diff)
-			}
-			if want := got.factor * math.Pow(10, got.exponent); got.at(10) != want {
-				t.Errorf("at 10: got %g, want %g", got.at(10), want)
 			}
 		})
 	}

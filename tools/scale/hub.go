@@ -26,10 +26,7 @@ const memoryLimit = "7GiB"
 type hub struct {
 	*testbed.NATSHub
 	stores []string
-	// shared is true if all clusters share one set of streams in one account. Otherwise each has its own, as render.sh has it.
-	shared bool
-	// operator declares streams in the account of FLEET, and fleet checks the content of FLEET. They are nil if the streams are shared,
-	// because there is no FLEET then.
+	// operator declares streams in the account of FLEET, and fleet checks the content of FLEET.
 	operator jetstream.JetStream
 	fleet    *fleet
 
@@ -37,18 +34,13 @@ type hub struct {
 }
 
 // startHub starts the servers, with the users of the clusters, in a folder. Deployed is the path of deploy/nats.
-func startHub(ctx context.Context, deployed, dir string, names []string, shared bool) (*hub, error) {
+func startHub(ctx context.Context, deployed, dir string, names []string) (*hub, error) {
 	written, err := testbed.NewNATSHub(deployed, dir)
 	if err != nil {
 		return nil, err
 	}
-	h := &hub{NATSHub: written, shared: shared}
-	if shared {
-		err = h.writeShared()
-	} else {
-		err = h.Render(ctx, "", names...)
-	}
-	if err != nil {
+	h := &hub{NATSHub: written}
+	if err := h.Render(ctx, "", names...); err != nil {
 		return nil, err
 	}
 	if err := h.Prepare(ctx, dir); err != nil {
@@ -70,9 +62,6 @@ func (h *hub) launch(ctx context.Context) error {
 	if err := testbed.LaunchNATS(ctx, h.Servers...); err != nil {
 		return err
 	}
-	if h.shared {
-		return h.declareShared(ctx)
-	}
 	var err error
 	if h.operator, err = h.jetstream(ctx, "fleet", "operator"); err != nil {
 		return err
@@ -84,9 +73,8 @@ func (h *hub) launch(ctx context.Context) error {
 
 // options returns the options of a connection as one of the users of a cluster.
 func (h *hub) options(cluster, role string) bus.ConnectOptions {
-	options := bus.ConnectOptions{URL: h.URL(), CAFile: h.Certificates.CA, Name: "scale", Cluster: cluster, Role: role}
-	if !h.shared {
-		options.CredsFile = h.Seed(cluster + "-" + role)
+	options := bus.ConnectOptions{
+		URL: h.URL(), CAFile: h.Certificates.CA, CredsFile: h.Seed(cluster + "-" + role), Name: "scale", Cluster: cluster, Role: role,
 	}
 	switch role {
 	case "operator":

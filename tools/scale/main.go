@@ -37,8 +37,6 @@ type settings struct {
 	sustain time.Duration
 	// changed is the share of the sources that change while half of the clusters are disconnected.
 	changed float64
-	// shared says that clusters that share one set of streams are measured, too.
-	shared bool
 	// write is the path of the report. If it is empty, the report is only printed.
 	write string
 }
@@ -50,7 +48,6 @@ func parse(args []string) (settings, error) {
 	flags.IntVar(&s.sources, "sources", 2000, "sources of each cluster")
 	flags.DurationVar(&s.sustain, "sustain", 20*time.Second, "how long changes are published without a pause")
 	flags.Float64Var(&s.changed, "changed", 0.05, "share of the sources that change while half of the clusters are away")
-	flags.BoolVar(&s.shared, "shared", false, "measure clusters that share one set of streams, too, before those that have their own")
 	flags.StringVar(&s.write, "write", "", "`file` that the report is written to as well")
 	if err := flags.Parse(args); err != nil {
 		return s, err
@@ -79,33 +76,23 @@ func run(ctx context.Context, deployed string, args []string) error {
 	if err != nil {
 		return err
 	}
-	r := &report{settings: s}
-	if s.shared {
-		if r.shared, err = runHub(ctx, deployed, s, true); err != nil {
-			return fmt.Errorf("one set of streams: %w", err)
-		}
-	}
-	if r.own, err = runHub(ctx, deployed, s, false); err != nil {
+	dir, err := os.MkdirTemp("", "keyturn-scale-")
+	if err != nil {
 		return err
 	}
-	fmt.Print("\n", r.tables())
+	defer os.RemoveAll(dir)
+	h, err := startHub(ctx, deployed, dir, names(slices.Max(s.sizes)))
+	if err != nil {
+		return err
+	}
+	defer h.stop()
+	r, err := measure(ctx, h, s)
+	if err != nil {
+		return err
+	}
+	fmt.Print("\n", r.page())
 	if s.write == "" {
 		return nil
 	}
 	return os.WriteFile(s.write, []byte(r.page()), 0o644)
-}
-
-// runHub measures a hub whose clusters either share one set of streams or have their own.
-func runHub(ctx context.Context, deployed string, s settings, shared bool) (*result, error) {
-	dir, err := os.MkdirTemp("", "keyturn-scale-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	h, err := startHub(ctx, deployed, dir, names(slices.Max(s.sizes)), shared)
-	if err != nil {
-		return nil, err
-	}
-	defer h.stop()
-	return measure(ctx, h, s)
 }

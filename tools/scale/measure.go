@@ -6,30 +6,27 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"sync"
 	"time"
 )
 
-// result is what was measured of one hub.
-type result struct {
-	shared bool
-	rows   []row
-	// clusterBytes is how much the streams of a cluster reserve on each server, and fleetBytes how much FLEET does. They are zero if
-	// the streams are shared.
+// report is what was measured of a hub.
+type report struct {
+	settings settings
+	rows     []row
+	// clusterBytes is how much the streams of a cluster reserve on each server, and fleetBytes how much FLEET does.
 	clusterBytes, fleetBytes int64
 }
 
 // row has the results for one number of clusters.
 type row struct {
 	clusters, sources int
-	// declared is how long it took to declare the streams of one cluster. It is zero if they are shared.
+	// declared is how long it took to declare the streams of one cluster.
 	declared time.Duration
 	// fill is the rate at which new sources were stored on the stream, in events per second.
 	fill float64
 	load
-	// behind is the longest time that FLEET took to collect everything after publishing had stopped. It is zero if the streams
-	// are shared.
+	// behind is the longest time that FLEET took to collect everything after publishing had stopped.
 	behind time.Duration
 	// events is how many events have been published so far, and stored how many of them FLEET has.
 	events, stored int
@@ -41,13 +38,11 @@ type row struct {
 }
 
 // measure measures each of the sizes.
-func measure(ctx context.Context, h *hub, s settings) (*result, error) {
-	r := &result{shared: h.shared}
+func measure(ctx context.Context, h *hub, s settings) (*report, error) {
+	r := &report{settings: s}
 	var err error
-	if !h.shared {
-		if r.clusterBytes, r.fleetBytes, err = h.reserved(names(1)[0]); err != nil {
-			return nil, err
-		}
+	if r.clusterBytes, r.fleetBytes, err = h.reserved(names(1)[0]); err != nil {
+		return nil, err
 	}
 	var clusters []*cluster
 	defer func() {
@@ -103,11 +98,8 @@ func (row *row) measure(ctx context.Context, h *hub, clusters, joining []*cluste
 	return err
 }
 
-// await waits until FLEET has everything, if there is one.
+// await waits until FLEET has everything.
 func (row *row) await(ctx context.Context, h *hub) error {
-	if h.shared {
-		return nil
-	}
 	begun := time.Now()
 	at, err := h.fleet.collected(ctx)
 	if err != nil {
@@ -119,11 +111,8 @@ func (row *row) await(ctx context.Context, h *hub) error {
 	return nil
 }
 
-// verify compares FLEET, if there is one, with what the clusters have published.
+// verify compares FLEET with what the clusters have published.
 func (row *row) verify(ctx context.Context, h *hub) error {
-	if h.shared {
-		return nil
-	}
 	err := h.fleet.verify(ctx)
 	row.stored = h.fleet.stored
 	progress("FLEET has %d events", row.stored)
@@ -149,9 +138,6 @@ func (row *row) join(ctx context.Context, h *hub, joining []*cluster, s settings
 	return err
 }
 
-// shown is for how many clusters an error says what is wrong.
-const shown = 3
-
 // each calls do for all clusters concurrently.
 func each(clusters []*cluster, do func(*cluster) error) error {
 	var wg sync.WaitGroup
@@ -164,10 +150,6 @@ func each(clusters []*cluster, do func(*cluster) error) error {
 		})
 	}
 	wg.Wait()
-	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	if more := len(errs) - shown; more > 0 {
-		errs = append(errs[:shown], fmt.Errorf("and so on, of %d more clusters", more))
-	}
 	return errors.Join(errs...)
 }
 

@@ -144,21 +144,17 @@ func (m member) template(labels map[string]string) corev1.PodTemplateSpec {
 	template := programs.PodTemplate(labels)
 	container := &template.Spec.Containers[0]
 	for _, s := range m.sources {
-		object := corev1.LocalObjectReference{Name: s.name}
+		read, readKey := programs.ReadSecret, programs.ReadSecretKey
+		if s.kind == "configmap" {
+			read, readKey = programs.ReadConfigMap, programs.ReadConfigMapKey
+		}
 		if m.keys[s] == nil {
-			from := corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: object}}
-			if s.kind == "configmap" {
-				from = corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: object}}
-			}
-			container.EnvFrom = append(container.EnvFrom, from)
-			continue
+			read(&template, s.name)
 		}
 		for _, key := range m.keys[s] {
-			from := &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: object, Key: key}}
-			if s.kind == "configmap" {
-				from = &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: object, Key: key}}
-			}
-			container.Env = append(container.Env, corev1.EnvVar{Name: s.name + "." + key, ValueFrom: from})
+			readKey(&template, s.name, key)
+			// The same key of two sources has two names.
+			container.Env[len(container.Env)-1].Name = s.name + "." + key
 		}
 	}
 	return template

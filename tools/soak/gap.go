@@ -3,11 +3,7 @@ package main
 import "time"
 
 // gap is how long a workload was outdated: from the first change that a patch is for until the patch.
-type gap struct {
-	workload, source string
-	version          int64
-	from, to         time.Time
-}
+type gap struct{ from, to time.Time }
 
 // gaps returns the gaps of all patches after the preparation that record a change.
 func (e evidence) gaps() []gap {
@@ -18,7 +14,7 @@ func (e evidence) gaps() []gap {
 			for source, keys := range r.reads {
 				first := e.journal.firstUnrecorded(source, keys, before[source], p.record[source])
 				if p.version > e.from && first.version > e.from {
-					found = append(found, gap{workload: r.name, source: source, version: first.version, from: first.at, to: p.at})
+					found = append(found, gap{from: first.at, to: p.at})
 				}
 			}
 			before = p.record

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/tests/testbed"
@@ -54,9 +56,9 @@ func (c *chaos) inflict(ctx context.Context, f fault) (inflicted, []incident, er
 // ready waits until the API server and all programs are ready.
 func (c *chaos) ready(ctx context.Context) error {
 	var last error
-	err := poll(ctx, backSoon, 200*time.Millisecond, func(ctx context.Context) bool {
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, backSoon, true, func(ctx context.Context) (bool, error) {
 		last = c.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
-		return last == nil
+		return last == nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("the API server is not ready: %w", last)
@@ -68,25 +70,30 @@ func (c *chaos) ready(ctx context.Context) error {
 func (c *chaos) disturb(ctx context.Context, f fault, keepers []*keeper) (string, error) {
 	k := keepers[f.pick%len(keepers)]
 	if f.kind == watcherStop || f.kind == actuatorStop {
-		c.say("%-15s suspending %s for %.1fs", f.kind, k.name, f.hold.Seconds())
-		return "suspended " + k.name, suspend(ctx, k.now().Process, f.hold)
+		return c.suspend(ctx, f, k.name, k.now().Process)
 	}
-	c.say("%-15s killing %s for %.1fs", f.kind, k.name, f.hold.Seconds())
-	k.kill()
+	return c.takeDown(ctx, f, k.name, k.kill, k.start)
+}
+
+// takeDown kills something, and starts it again later.
+func (c *chaos) takeDown(ctx context.Context, f fault, name string, kill func(), start func() error) (string, error) {
+	c.say("%-15s killing %s for %.1fs", f.kind, name, f.hold.Seconds())
+	kill()
 	if err := testbed.Sleep(ctx, f.hold); err != nil {
 		return "", err
 	}
-	return "killed " + k.name, k.start()
+	return "killed " + name, start()
 }
 
-func suspend(ctx context.Context, p *process.Process, hold time.Duration) error {
+func (c *chaos) suspend(ctx context.Context, f fault, name string, p *process.Process) (string, error) {
+	c.say("%-15s suspending %s for %.1fs", f.kind, name, f.hold.Seconds())
 	if err := p.Suspend(); err != nil {
-		return err
+		return "", err
 	}
-	if err := testbed.Sleep(ctx, hold); err != nil {
-		return err
+	if err := testbed.Sleep(ctx, f.hold); err != nil {
+		return "", err
 	}
-	return p.Resume()
+	return "suspended " + name, p.Resume()
 }
 
 // disturbActuators disturbs an actuator or its store. If there are several actuators, one of five kills is of all of them.
@@ -100,19 +107,16 @@ func (c *chaos) disturbActuators(ctx context.Context, f fault) (string, error) {
 	case f.kind == storeDelete:
 		return c.remove(ctx, f)
 	case f.kind == actuatorKill && len(all) > 1 && f.pick%5 == 0:
-		c.say("%-15s killing all actuators for %.1fs", f.kind, f.hold.Seconds())
-		for _, k := range all {
-			k.kill()
-		}
-		if err := testbed.Sleep(ctx, f.hold); err != nil {
-			return "", err
-		}
-		for _, k := range all {
-			if err := k.start(); err != nil {
-				return "", err
+		return c.takeDown(ctx, f, "all actuators", func() {
+			for _, k := range all {
+				k.kill()
 			}
-		}
-		return "killed all actuators", nil
+		}, func() (err error) {
+			for _, k := range all {
+				err = errors.Join(err, k.start())
+			}
+			return err
+		})
 	}
 	return c.disturb(ctx, f, all)
 }
@@ -124,15 +128,9 @@ func (c *chaos) disturbPlane(ctx context.Context, f fault) (string, error) {
 		name, kill, start = build.Etcd, c.plane.KillEtcd, c.plane.StartEtcd
 	}
 	if f.kind == apiServerStop || f.kind == etcdStop {
-		c.say("%-15s suspending %s for %.1fs", f.kind, name, f.hold.Seconds())
-		return "suspended " + name, suspend(ctx, c.plane.Server(name), f.hold)
+		return c.suspend(ctx, f, name, c.plane.Server(name))
 	}
-	c.say("%-15s killing %s for %.1fs", f.kind, name, f.hold.Seconds())
-	kill()
-	if err := testbed.Sleep(ctx, f.hold); err != nil {
-		return "", err
-	}
-	return "killed " + name, start(ctx)
+	return c.takeDown(ctx, f, name, kill, func() error { return start(ctx) })
 }
 
 // disturbLink cuts or silences a link.

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -30,8 +29,8 @@ type installation struct {
 	links map[string]*link
 
 	mu sync.Mutex
-	// exits are the incidents in which programs have ended by themselves.
-	exits []incident
+	// crashed are the programs that have crashed and were started again.
+	crashed []incident
 }
 
 // The links.
@@ -90,11 +89,7 @@ func (i *installation) keep(what string, n int, begin func() (*programs.Program,
 	return &keeper{name: name, begin: begin, ended: func(p *programs.Program) {
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		exit := incident{workload: name, at: time.Now(), detail: crashed(p)}
-		if exit.detail != "" {
-			exit.ill = broken
-		}
-		i.exits = append(i.exits, exit)
+		i.crashed = append(i.crashed, crash(name, p)...)
 	}}
 }
 
@@ -151,25 +146,13 @@ func (i *installation) ready(ctx context.Context) error {
 func (i *installation) crashes() []incident {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	var found []incident
-	for _, exit := range i.exits {
-		if exit.ill == broken {
-			found = append(found, exit)
-		}
-	}
+	found := slices.Clone(i.crashed)
 	for _, k := range i.keepers() {
-		if line := crashed(k.now()); line != "" && !k.now().Ended() {
-			found = append(found, incident{ill: broken, workload: k.name, at: time.Now(), detail: line})
+		if !k.now().Ended() {
+			found = append(found, crash(k.name, k.now())...)
 		}
 	}
 	return found
-}
-
-// restarts returns how often programs have ended by themselves with an error that is not a crash.
-func (i *installation) restarts() int {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return len(i.exits) - count(i.exits, broken)
 }
 
 func (i *installation) close() {

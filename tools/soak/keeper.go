@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/keyturn/keyturn/tests/programs"
 )
 
@@ -119,12 +121,12 @@ func (k *keeper) now() *programs.Program {
 // ready waits until the program reports that it is ready.
 func (k *keeper) ready(ctx context.Context) error {
 	last := "it was not asked"
-	err := poll(ctx, backSoon, 200*time.Millisecond, func(ctx context.Context) bool {
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, backSoon, true, func(ctx context.Context) (bool, error) {
 		status, body, err := k.now().Get(ctx, "health", "/readyz")
 		if last = body; err != nil {
 			last = err.Error()
 		}
-		return err == nil && status == http.StatusOK
+		return err == nil && status == http.StatusOK, nil
 	})
 	if err != nil {
 		return fmt.Errorf("the %s is not ready %s after: %s", k.name, backSoon, strings.TrimSpace(last))
@@ -132,12 +134,12 @@ func (k *keeper) ready(ctx context.Context) error {
 	return nil
 }
 
-// crashed returns the line of a program's log that reports a crash, or "".
-func crashed(p *programs.Program) string {
+// crash returns the incident of the crash that a program's log reports, if it does.
+func crash(name string, p *programs.Program) []incident {
 	for line := range strings.Lines(p.Output()) {
 		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || strings.Contains(line, "WARNING: DATA RACE") {
-			return strings.TrimSpace(line)
+			return []incident{{ill: broken, workload: name, at: time.Now(), detail: strings.TrimSpace(line)}}
 		}
 	}
-	return ""
+	return nil
 }

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
@@ -52,26 +50,6 @@ func TestTheObserverTellsPatchesApart(t *testing.T) {
 	}
 	if j.newest() != 5 || j.rolls(0) != 1 || j.rolls(3) != 0 {
 		t.Errorf("newest %d, rolls %d and %d after the third version", j.newest(), j.rolls(0), j.rolls(3))
-	}
-}
-
-func TestTheObserverReadsSources(t *testing.T) {
-	o := newObserver()
-	secret := &corev1.Secret{Data: map[string][]byte{"a": []byte("1")}}
-	for resource, object := range map[string]testbed.Revision{
-		"secrets":    {Name: "db", Version: 1, Object: secret},
-		"configmaps": {Name: "app", Version: 2, Object: &corev1.ConfigMap{Data: map[string]string{"x": "1"}}},
-	} {
-		if err := o.see(resource, object, clock(object.Version)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := map[string][]write{
-		"secret/db":     {{version: 1, at: clock(1), content: map[string]string{"a": "1"}}},
-		"configmap/app": {{version: 2, at: clock(2), content: map[string]string{"x": "1"}}},
-	}
-	if diff := cmp.Diff(want, maps.Clone(o.now().writes), cmp.AllowUnexported(write{})); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 }
 

@@ -13,8 +13,6 @@ type report struct {
 	evidence  evidence
 	faults    []inflicted
 	incidents []incident
-	// unanswered counts writes without a response, and restarts the times that programs ended by themselves.
-	unanswered, restarts int
 }
 
 // failed reports whether anything was wrong.
@@ -45,22 +43,11 @@ func (r *report) print(w io.Writer) {
 		}
 		fmt.Fprintf(w, " %s |\n", seconds(row.slowest))
 	}
-	fmt.Fprintf(w, "\n%d writes, of which %d got no answer, and %d rolls:", r.writes(), r.unanswered, r.evidence.journal.rolls(r.evidence.from))
+	fmt.Fprintf(w, "\n%d writes, and %d rolls:", r.writes(), r.evidence.journal.rolls(r.evidence.from))
 	for _, ill := range ills {
 		fmt.Fprintf(w, " %d %s", count(r.incidents, ill), ill)
 	}
-	fmt.Fprintf(w, "\n%d times a program ended with an error and was started again, as it is by a kubelet", r.restarts)
-	fmt.Fprintf(w, "\nwithout a fault, the longest time from a change to the patch was %s\n", r.longestCalm())
-}
-
-// longestCalm describes the longest gap that no fault may have caused.
-func (r *report) longestCalm() string {
-	rows := r.table()
-	last := rows[len(rows)-1]
-	if last.slowest == 0 {
-		return "not measured"
-	}
-	return seconds(last.slowest) + " (" + last.slowestWorkload + ")"
+	fmt.Fprintln(w)
 }
 
 func (r *report) writes() int {

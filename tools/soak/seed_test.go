@@ -39,67 +39,9 @@ func TestASeedMakesTheSameRun(t *testing.T) {
 	}
 }
 
-func TestTheFleetHasEveryKindOfWorkloadAndOfReader(t *testing.T) {
-	f := newFleet(seeded(1), 40)
-	kinds, readers := make(map[string]int), make(map[string]int)
-	for _, m := range f.members {
-		kinds[m.kind]++
-		for _, s := range m.sources {
-			readers[s.kind+map[bool]string{true: ", whole", false: ", some keys"}[m.keys[s] == nil]]++
-		}
-	}
-	if diff := cmp.Diff(map[string]int{"deployment": 32, "statefulset": 4, "daemonset": 4}, kinds); diff != "" {
-		t.Errorf("kinds of workloads (-want +got):\n%s", diff)
-	}
-	if len(readers) != 4 {
-		t.Errorf("readers of %v, want each of Secrets and ConfigMaps, whole and some keys", readers)
-	}
-}
-
-func TestChangesAreOfEveryKind(t *testing.T) {
-	f := newFleet(seeded(1), 40)
-	changes := newChanges(seeded(1), f)
-	got := make(map[string]bool)
-	current := make(map[source]map[string]string)
-	for _, s := range f.sources {
-		current[s] = make(map[string]string)
-	}
-	older := make(map[string]bool)
-	for range 1000 {
-		c := changes.next()
-		switch {
-		case c.edited != nil:
-			got["edited"] = true
-		case c.set == nil:
-			got["touched"] = true
-		case len(c.set) == 1:
-			got["one key"] = true
-		case len(c.set) == len(keys):
-			got["all keys"] = true
-		default:
-			got["several keys"] = true
-		}
-		for key, value := range c.set {
-			if older[c.source.name+key+value] {
-				got["back"] = true
-			}
-			older[c.source.name+key+current[c.source][key]] = true
-			current[c.source][key] = value
-		}
-	}
-	if len(got) != 6 {
-		t.Errorf("changes are %v, want of six kinds", got)
-	}
-}
-
-func TestRounds(t *testing.T) {
-	kinds := kindsFor(1)
-	r := &rounds{random: seeded(1), kinds: kinds, pace: 1}
-	times := make(map[kind]int)
-	sizes := make(map[int]bool)
-	longCalms := 0
-	for range 200 {
-		next := r.next()
+func TestEveryKindOfFaultComesAsOftenAndATargetHasOneAtATime(t *testing.T) {
+	times, sizes := make(map[kind]int), make(map[int]bool)
+	for _, next := range makeAll(1).Rounds {
 		sizes[len(next.faults)] = true
 		taken := make(map[target]bool)
 		for _, f := range next.faults {
@@ -109,27 +51,13 @@ func TestRounds(t *testing.T) {
 			taken[targets[f.kind]] = true
 			times[f.kind]++
 		}
-		if next.calm > recovery {
-			longCalms++
+	}
+	for _, k := range kindsFor(1) {
+		if d := times[k] - times[watcherKill]; d < -1 || d > 1 {
+			t.Errorf("the kinds come %v times, want all of them as often", times)
 		}
 	}
-	least, most := times[kinds[0]], times[kinds[0]]
-	for _, k := range kinds {
-		least, most = min(least, times[k]), max(most, times[k])
-	}
-	if least < 10 || most-least > 1 {
-		t.Errorf("the kinds come %v times, want all of them as often", times)
-	}
-	if !sizes[1] || !sizes[2] || !sizes[3] || longCalms != 40 {
-		t.Errorf("rounds of %v faults, with %d long calms of 200, want 40", sizes, longCalms)
-	}
-}
-
-func TestRoundsOfOneKind(t *testing.T) {
-	r := &rounds{random: seeded(1), kinds: []kind{etcdKill}, pace: 0.1}
-	for range 20 {
-		if next := r.next(); len(next.faults) != 1 || next.faults[0].kind != etcdKill {
-			t.Errorf("round %s, want one fault", next)
-		}
+	if !sizes[1] || !sizes[2] || !sizes[3] {
+		t.Errorf("rounds of %v faults, want one to three", sizes)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed/process"
 )
 
-// layOut gives each actuator's server an address, a store and, if there are several, a configuration, and returns their flags.
+// layOut gives each actuator's server an address, a store and a configuration, and returns their flags.
 func (i *installation) layOut(dir string, actuators int) ([][]string, error) {
 	clients, err := process.FreePorts(actuators)
 	if err != nil {
@@ -27,15 +27,14 @@ func (i *installation) layOut(dir string, actuators int) ([][]string, error) {
 	for n := range actuators {
 		store := filepath.Join(dir, "nats-"+strconv.Itoa(n))
 		i.stores, i.addresses = append(i.stores, store), append(i.addresses, process.Address(clients[n]))
-		args := []string{"--nats-listen", i.addresses[n], "--nats-store-dir", store}
+		config, path := fmt.Sprintf("listen: %q\n", i.addresses[n]), filepath.Join(dir, fmt.Sprintf("nats-%d.conf", n))
 		if actuators > 1 {
-			path := filepath.Join(dir, fmt.Sprintf("nats-%d.conf", n))
-			if err := os.WriteFile(path, []byte(clusterConfig(n, routes)), 0o600); err != nil {
-				return nil, fmt.Errorf("configuring NATS: %w", err)
-			}
-			args = append(args, "--nats-config", path, "--nats-replicas", strconv.Itoa(actuators))
+			config += clusterConfig(n, routes)
 		}
-		servers = append(servers, args)
+		if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+			return nil, fmt.Errorf("configuring NATS: %w", err)
+		}
+		servers = append(servers, []string{"--nats-config", path, "--nats-store-dir", store})
 	}
 	return servers, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
@@ -19,20 +21,20 @@ func (s *soak) settled(ctx context.Context) error {
 	var waiting string
 	since, newest := time.Now(), int64(0)
 	said := time.Now()
-	err := poll(ctx, quietAtMost, time.Second, func(ctx context.Context) bool {
+	err := wait.PollUntilContextTimeout(ctx, time.Second, quietAtMost, true, func(ctx context.Context) (bool, error) {
 		if waiting = s.unsettled(ctx); waiting == "" {
 			waiting = "nothing has happened since a few seconds only"
 			if now := s.observer.now().newest(); now != newest {
 				since, newest = time.Now(), now
 			}
-			return time.Since(since) >= quietFor
+			return time.Since(since) >= quietFor, nil
 		}
 		since = time.Now()
 		if time.Since(said) > 10*time.Second {
 			s.say("waiting: %s", waiting)
 			said = time.Now()
 		}
-		return false
+		return false, nil
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, waiting)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -17,8 +16,6 @@ type row struct {
 	longest        time.Duration
 	wrong          map[ill]int
 	slowest        time.Duration
-	// slowestWorkload names the workload and the change of the slowest patch.
-	slowestWorkload string
 }
 
 // table has a row for each kind of fault, and a last one for the time without faults.
@@ -43,11 +40,7 @@ func (r *report) table() table {
 	}
 	for _, g := range r.evidence.gaps() {
 		b := blamed(r.faults, g.from, g.to)
-		t.each(b.kinds, func(row *row) {
-			if took := g.to.Sub(b.since); took > row.slowest {
-				row.slowest, row.slowestWorkload = took, fmt.Sprintf("%s, %s@%d", g.workload, g.source, g.version)
-			}
-		})
+		t.each(b.kinds, func(row *row) { row.slowest = max(row.slowest, g.to.Sub(b.since)) })
 	}
 	return t
 }

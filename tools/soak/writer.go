@@ -9,9 +9,12 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/dynamic"
 )
 
 const (
@@ -113,78 +116,54 @@ func (c *changes) pause() time.Duration {
 
 // writer writes changes. It need not know which of them have failed, because the journal has those that have succeeded.
 type writer struct {
-	client kubernetes.Interface
+	client dynamic.Interface
 
 	mu sync.Mutex
 	// acknowledged has the versions that the API server has returned, by source.
 	acknowledged map[string][]int64
-	unanswered   int
 }
 
 // write writes a change.
 func (w *writer) write(ctx context.Context, c change) error {
 	ctx, cancel := context.WithTimeout(ctx, answered)
 	defer cancel()
+	noted := map[string]any{"annotations": map[string]string{"soak/number": strconv.Itoa(c.number)}}
 	if c.edited != nil {
-		return w.edit(ctx, c)
+		// Like a release.
+		template := map[string]any{"template": map[string]any{"metadata": noted}}
+		_, err := w.patch(ctx, appsv1.SchemeGroupVersion, c.edited.kind, c.edited.name, map[string]any{"spec": template})
+		return err
 	}
-	fields := map[string]any{"metadata": map[string]any{"annotations": map[string]string{"soak/number": strconv.Itoa(c.number)}}}
-	if c.set != nil {
+	fields := map[string]any{"metadata": noted}
+	switch {
+	case c.set == nil:
+	case c.source.kind == "secret":
+		fields["stringData"] = c.set
+	default:
 		fields["data"] = c.set
 	}
-	var written metav1.Object
-	var err error
-	if c.source.kind == "configmap" {
-		written, err = w.client.CoreV1().ConfigMaps(namespace).Patch(ctx, c.source.name, types.MergePatchType, encode(fields), metav1.PatchOptions{})
-	} else {
-		delete(fields, "data")
-		if c.set != nil {
-			fields["stringData"] = c.set
-		}
-		written, err = w.client.CoreV1().Secrets(namespace).Patch(ctx, c.source.name, types.MergePatchType, encode(fields), metav1.PatchOptions{})
+	version, err := w.patch(ctx, corev1.SchemeGroupVersion, c.source.kind, c.source.name, fields)
+	if err != nil {
+		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err != nil {
-		w.unanswered++
-		return fmt.Errorf("writing %s: %w", c.source, err)
-	}
-	version, err := strconv.ParseInt(written.GetResourceVersion(), 10, 64)
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", c.source, err)
-	}
 	w.acknowledged[c.source.String()] = append(w.acknowledged[c.source.String()], version)
 	return nil
 }
 
-// edit changes the pod template of a workload, like a release.
-func (w *writer) edit(ctx context.Context, c change) error {
-	body := encode(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
-		"annotations": map[string]string{"soak/edited": strconv.Itoa(c.number)},
-	}}}})
-	apps := w.client.AppsV1()
-	var err error
-	switch c.edited.kind {
-	case "statefulset":
-		_, err = apps.StatefulSets(namespace).Patch(ctx, c.edited.name, types.MergePatchType, body, metav1.PatchOptions{})
-	case "daemonset":
-		_, err = apps.DaemonSets(namespace).Patch(ctx, c.edited.name, types.MergePatchType, body, metav1.PatchOptions{})
-	default:
-		_, err = apps.Deployments(namespace).Patch(ctx, c.edited.name, types.MergePatchType, body, metav1.PatchOptions{})
-	}
-	if err != nil {
-		return fmt.Errorf("editing %s: %w", c.edited.name, err)
-	}
-	return nil
-}
-
-// encode encodes fields that consist of strings and maps.
-func encode(fields map[string]any) []byte {
+// patch writes fields of an object, and returns its version.
+func (w *writer) patch(ctx context.Context, group schema.GroupVersion, kind, name string, fields map[string]any) (int64, error) {
 	body, err := json.Marshal(fields)
 	if err != nil {
-		panic(err)
+		return 0, fmt.Errorf("writing %s %s: %w", kind, name, err)
 	}
-	return body
+	written, err := w.client.Resource(group.WithResource(kind+"s")).Namespace(namespace).
+		Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("writing %s %s: %w", kind, name, err)
+	}
+	return strconv.ParseInt(written.GetResourceVersion(), 10, 64)
 }
 
 // missing returns the writes that the API server has acknowledged and that are not in the journal. If there are any, etcd has lost them, and

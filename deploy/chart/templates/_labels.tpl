@@ -12,6 +12,7 @@ The same for pods, which another version of the chart alone does not replace. Se
 */}}
 {{- define "keyturn.podLabels" -}}
 {{- $root := index . 0 }}{{ $component := index . 1 -}}
+{{- if eq $component "keyturn" }}{{ $component = "installation" }}{{ end -}}
 {{- $name := ternary "keyturn" (printf "keyturn-%s" $component) (eq $component "installation") -}}
 {{- $fixed := dict "app.kubernetes.io/name" $name "app.kubernetes.io/part-of" "keyturn" -}}
 {{- $given := ternary (last .) dict (gt (len .) 2) -}}

@@ -8,7 +8,7 @@ labels:
 annotations:
   # The ConfigMaps keep their names, so this restarts the pods when their content changes, but not for another label alone.
   checksum/config: {{ include "keyturn.configMapData" $root | sha256sum }}
-  {{- if and (eq $program "actuator") (include "keyturn.reloaderSecret" $root | fromYaml) }}
+  {{- if and (has $program (list "actuator" "keyturn")) (include "keyturn.reloaderSecret" $root | fromYaml) }}
   # So do upgrades, because a checksum would tell what the Secret keyturn-reloader holds. Where Helm only renders, as in Argo CD, it is always 1.
   helm.sh/revision: {{ $root.Release.Revision | quote }}
   {{- end }}
@@ -44,15 +44,20 @@ annotations:
 {{- define "keyturn.podSpec" -}}
 {{- $root := index . 0 }}{{ $program := index . 1 }}{{ $values := include "keyturn.podValues" . | fromYaml -}}
 serviceAccountName: {{ include "keyturn.serviceAccountName" . }}
+{{- if eq $program "actuator" }}
+automountServiceAccountToken: false # Of its containers the actuator alone has it, in the volume api-access.
+{{- else }}
 automountServiceAccountToken: {{ and (ne $program "audit") (ne (toString (get (get $root.Values.reloader "deployment" | default dict) "automountServiceAccountToken")) "false") }}
+{{- end }}
 # Otherwise Kubernetes sets KEYTURN_NATS_PORT and the like for the Service, which look like our own variables.
 enableServiceLinks: false
-# Enough to finish the patches and messages in flight, and to close NATS last.
-terminationGracePeriodSeconds: 30
+# Enough to finish the patches and messages in flight, and then to close NATS.
+terminationGracePeriodSeconds: {{ $values.terminationGracePeriodSeconds | default 30 }}
 {{- with include "keyturn.priorityClassName" . }}
 priorityClassName: {{ . }}
 {{- end }}
-{{- $selector := dict "matchLabels" (dict "app.kubernetes.io/name" (printf "keyturn-%s" $program)) }}
+{{- $selector := dict "matchLabels" (dict "app.kubernetes.io/name" (include "keyturn.label" $program)) }}
+{{- if or $values.topologySpreadConstraints (ne $program "keyturn") }}
 topologySpreadConstraints:
   {{- range $values.topologySpreadConstraints }}
   - {{- merge (dict) . (dict "labelSelector" $selector) | toYaml | nindent 4 }}
@@ -64,11 +69,12 @@ topologySpreadConstraints:
     labelSelector:
       {{- toYaml $selector | nindent 6 }}
   {{- end }}
+{{- end }}
 {{- if kindIs "bool" $values.hostUsers }}
 hostUsers: {{ $values.hostUsers }}
 {{- end }}
 {{- $_ := set $values "imagePullSecrets" (include "keyturn.imagePullSecrets" $root | fromYamlArray) }}
-{{- range $field := list "affinity" "dnsConfig" "imagePullSecrets" "nodeSelector" "runtimeClassName" "schedulerName" "tolerations" }}
+{{- range $field := list "affinity" "dnsConfig" "dnsPolicy" "hostAliases" "imagePullSecrets" "nodeSelector" "runtimeClassName" "schedulerName" "tolerations" }}
 {{- with get $values $field }}
 {{ $field }}:
   {{- toYaml . | nindent 2 }}
@@ -95,11 +101,18 @@ These name the pod in spans and metrics, and the actuator in its Lease.
 {{- end }}
 
 {{/*
+The default of image.repository. `make release` writes its own, here and in values.yaml.
+*/}}
+{{- define "keyturn.repository" -}}
+ghcr.io/keyturn/keyturn
+{{- end }}
+
+{{/*
 The values of the image. That of Reloader is a default of its values, which nobody chose.
 */}}
 {{- define "keyturn.imageValues" -}}
 {{- $image := .Values.image -}}
-{{- if eq $image.repository "ghcr.io/stakater/reloader" }}{{ $image = dict "repository" "keyturn" "pullPolicy" $image.pullPolicy }}{{ end -}}
+{{- if eq $image.repository "ghcr.io/stakater/reloader" }}{{ $image = dict "repository" (include "keyturn.repository" .) "pullPolicy" $image.pullPolicy }}{{ end -}}
 {{- toYaml $image -}}
 {{- end }}
 
@@ -132,10 +145,11 @@ readinessProbe:
 {{- end }}
 
 {{/*
-Reloader's adds to it, and makes nothing less strict.
+The values, and those of Reloader, add to it, and make nothing less strict.
 */}}
 {{- define "keyturn.containerSecurityContext" -}}
 {{- $context := get (get .Values.reloader "deployment" | default dict) "containerSecurityContext" | default dict | deepCopy -}}
+{{- $context = merge $context (deepCopy .Values.securityContext) -}}
 {{- $capabilities := get $context "capabilities" | default dict -}}
 {{- $_ := set $capabilities "drop" (list "ALL") -}}
 {{- $_ := set $context "capabilities" $capabilities -}}
@@ -152,5 +166,16 @@ The number of revisions of a Deployment or StatefulSet to keep, if Reloader's va
 {{- $limit := get (get .Values.reloader "deployment" | default dict) "revisionHistoryLimit" -}}
 {{- if not (has (toString $limit) (list "" "<nil>")) }}
 revisionHistoryLimit: {{ $limit }}
+{{- end -}}
+{{- end }}
+
+{{/*
+The strategy of a Deployment. Arguments: the chart's root and the program's name.
+*/}}
+{{- define "keyturn.strategy" -}}
+{{- $usual := ternary (dict "type" "Recreate") dict (eq (index . 1) "keyturn") -}}
+{{- with (index . 0).Values.strategy | default $usual }}
+strategy:
+  {{- toYaml . | nindent 2 }}
 {{- end -}}
 {{- end }}

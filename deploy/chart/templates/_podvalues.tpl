@@ -4,8 +4,17 @@ values takes precedence, because a default cannot be told from a value. Argument
 */}}
 {{- define "keyturn.podValues" -}}
 {{- $root := index . 0 }}{{ $program := index . 1 -}}
-{{- /* The receiver of audits and the projector have the values of the watcher. */ -}}
-{{- $values := deepCopy (get $root.Values (ternary "watcher" $program (has $program (list "audit" "projector")))) -}}
+{{- /* The receiver of audits, the projector and the one pod have the values of the watcher. The last has those of the actuator, too. */ -}}
+{{- $values := deepCopy (get $root.Values (ternary "watcher" $program (has $program (list "audit" "projector" "keyturn")))) -}}
+{{- if eq $program "keyturn" -}}
+{{- range $name := list "tolerations" "volumes" "volumeMounts" "extraArgs" "extraEnv" -}}
+{{- $_ := set $values $name (concat (get $values $name) (get $root.Values.actuator $name) | uniq) -}}
+{{- end -}}
+{{- range $name := list "annotations" "podLabels" "podAnnotations" "nodeSelector" -}}
+{{- $_ := set $values $name (merge (dict) (get $values $name) (get $root.Values.actuator $name)) -}}
+{{- end -}}
+{{- end -}}
+{{- $values = merge (deepCopy $root.Values.pod) $values -}}
 {{- $theirs := get $root.Values.reloader "deployment" | default dict -}}
 {{- range $name := list "tolerations" "volumes" "volumeMounts" -}}
 {{- $_ := set $values $name (concat (get $values $name) (get $theirs $name | default list) | uniq) -}}
@@ -21,7 +30,7 @@ values takes precedence, because a default cannot be told from a value. Argument
 {{- /* The labels that Reloader's chart has by default name its own version. */ -}}
 {{- $labels := include "keyturn.evaluated" (list $root (get $theirs "labels")) | fromYaml -}}
 {{- if eq (get $labels "provider") "stakater" }}{{ $labels = omit $labels "provider" "group" "version" }}{{ end -}}
-{{- $_ := set $values "labels" (merge (dict) $labels $values.labels) -}}
+{{- $_ := set $values "labels" $labels -}}
 {{- $_ := set $values "podLabels" (merge (dict) (include "keyturn.evaluated" (list $root (get $root.Values.reloader "matchLabels")) | fromYaml) $labels $values.podLabels) -}}
 {{- $_ := set $values "annotations" (merge (dict) (include "keyturn.evaluated" (list $root (get $theirs "annotations")) | fromYaml) $values.annotations) -}}
 {{- $_ := set $values "nodeSelector" (merge (dict) (get $theirs "nodeSelector" | default dict) $values.nodeSelector (include "keyturn.linux" $root | fromYaml)) -}}
@@ -50,26 +59,29 @@ The names of pull secrets, of which Helm's global values may have bare names.
 {{- end }}
 
 {{/*
-The account of a program. No other has it: one account must never read Secrets and write workloads. Arguments: the chart's root and the program's name.
+The account of a program. No other has it: of two programs none must read Secrets and write workloads. Arguments: the chart's root and the program's name.
 */}}
 {{- define "keyturn.serviceAccountName" -}}
 {{- $root := index . 0 }}{{ $program := index . 1 -}}
 {{- if has $program (list "audit" "projector") -}}
-keyturn-{{ $program }}
+{{- include "keyturn.named" . -}}
 {{- else -}}
 {{- $names := dict -}}
-{{- range $each := list "watcher" "actuator" -}}
-{{- $account := (get $root.Values $each).serviceAccount -}}
-{{- $field := printf "%s.serviceAccount.name" $each -}}
+{{- range $each := include "keyturn.programs" $root | fromJsonArray -}}
+{{- $values := ternary "actuator" $each (eq $each "keyturn") -}}
+{{- $account := (get $root.Values $values).serviceAccount -}}
+{{- $field := printf "%s.serviceAccount.name" $values -}}
 {{- if and (not $account.create) (not $account.name) -}}
 {{- fail (printf "%s: is empty, want the account to use if create is false" $field) }}
 {{- end -}}
-{{- if has $account.name (list "keyturn-audit" "keyturn-keys" "keyturn-projector") -}}
+{{- $taken := list -}}
+{{- range list "audit" "keys" "projector" }}{{ $taken = append $taken (include "keyturn.named" (list $root .)) }}{{ end -}}
+{{- if has $account.name $taken -}}
 {{- fail (printf "%s: is %q, which has other permissions, want another name" $field $account.name) }}
 {{- end -}}
-{{- $_ := set $names $each ($account.name | default (printf "keyturn-%s" $each)) -}}
+{{- $_ := set $names $each ($account.name | default (include "keyturn.named" (list $root $each))) -}}
 {{- end -}}
-{{- if eq $names.watcher $names.actuator -}}
+{{- if and (gt (len $names) 1) (eq $names.watcher $names.actuator) -}}
 {{- fail (printf "actuator.serviceAccount.name: is %q, as is watcher.serviceAccount.name, want two accounts: one with both permissions could read Secrets and write workloads" $names.actuator) }}
 {{- end -}}
 {{- get $names $program -}}
@@ -81,8 +93,9 @@ The class of the chart is cluster-scoped, so an installation for some namespaces
 */}}
 {{- define "keyturn.priorityClassName" -}}
 {{- $all := (include "keyturn.settings" (index . 0) | fromYaml).namespaces -}}
-{{- $own := include "keyturn.nameOutside" (list (index . 0) "keyturn") -}}
-{{- (include "keyturn.podValues" . | fromYaml).priorityClassName | default (ternary "" $own (or (not (empty $all)) (has (index . 1) (list "audit" "projector")))) -}}
+{{- $own := include "keyturn.nameOutside" (list (index . 0) (include "keyturn.named" (list (index . 0) "keyturn"))) -}}
+{{- $without := or (not (empty $all)) (has (index . 1) (list "audit" "projector" "keyturn")) -}}
+{{- (include "keyturn.podValues" . | fromYaml).priorityClassName | default (ternary "" $own $without) -}}
 {{- end }}
 
 {{/*

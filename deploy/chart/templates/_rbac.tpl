@@ -19,7 +19,6 @@ The rules, each with its reason, for ClusterRoles or for Roles in the served nam
     - {{ . }}s
   {{- end }}
   verbs: [list, watch]
-{{- include "keyturn.identityRule" . }}
 {{- end }}
 
 {{- define "keyturn.actuatorRules" -}}
@@ -27,7 +26,7 @@ The rules, each with its reason, for ClusterRoles or for Roles in the served nam
 - apiGroups: [apps]
   resources: [deployments, statefulsets, daemonsets]
   verbs: [list, watch, patch]
-{{- if not (has "cronjobs" .ignoredKinds) }}
+{{- if has "cronjob" .workloadKinds }}
 - apiGroups: [batch]
   resources: [cronjobs]
   verbs: [list, watch, patch]
@@ -40,7 +39,12 @@ The rules, each with its reason, for ClusterRoles or for Roles in the served nam
 - apiGroups: [""]
   resources: [namespaces]
   verbs: {{ ternary "[get]" "[list, watch]" (not (empty .namespaces)) }}
-{{- include "keyturn.identityRule" . }}
+{{- if not .namespaces }}
+# Whether the policies that confine this account are there. They have no secret.
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [validatingadmissionpolicies, validatingadmissionpolicybindings]
+  verbs: [list]
+{{- end }}
 {{- end }}
 
 {{- define "keyturn.actuatorArgoRolloutsRules" -}}
@@ -186,7 +190,7 @@ resources. Arguments: root, program, suffix of the name, rules and clusterRules.
 {{- end }}
 
 {{- define "keyturn.role" -}}
-{{- $name := printf "keyturn-%s%s" .program .suffix -}}
+{{- $name := printf "%s%s" (include "keyturn.named" (list .root .program)) .suffix -}}
 {{- if not (hasKey . "namespace") }}{{ $name = include "keyturn.nameOutside" (list .root $name) }}{{ end -}}
 {{- $kind := ternary "Role" "ClusterRole" (hasKey . "namespace") }}
 ---
@@ -230,7 +234,6 @@ subjects:
 The labels of a role or a binding. Arguments: the chart's root and the program.
 */}}
 {{- define "keyturn.rbacLabels" -}}
-{{- $values := (index . 0).Values -}}
-{{- $theirs := include "keyturn.evaluated" (list (index . 0) (get (get $values.reloader "rbac" | default dict) "labels")) | fromYaml -}}
-{{- include "keyturn.labels" (list (index . 0) (index . 1) (merge (dict) $theirs $values.rbac.labels)) -}}
+{{- $theirs := include "keyturn.evaluated" (list (index . 0) (get (get (index . 0).Values.reloader "rbac" | default dict) "labels")) | fromYaml -}}
+{{- include "keyturn.labels" (list (index . 0) (index . 1) $theirs) -}}
 {{- end }}

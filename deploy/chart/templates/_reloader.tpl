@@ -4,7 +4,7 @@ The values of Reloader's chart 2.2, below "reloader". Each has one of
   moot: why nothing has to be done for it
   instead: what to use instead. Ignored if the value is off, empty or one of "unless", or if the values have what it asks for
   below: the same for the values below it
-docs/reloader.md documents it. A test compares this table with Reloader's values, and that page with this table.
+docs/reference/reloader.md documents it. A test compares this table with Reloader's values, and that page with this table.
 */}}
 {{- define "keyturn.reloaderValues" -}}
 autoReloadAll: {taken: rollAll}
@@ -22,15 +22,15 @@ isArgoRollouts: {taken: argoRollouts.enabled}
 custom_annotations:
   below:
     {{- range $name := keys (include "keyturn.reloaderAnnotations" . | fromYaml) | sortAlpha }}
-    {{ $name }}: {taken: env.KEYTURN_RELOADER_ANNOTATIONS}
+    {{ $name }}: {taken: env.KEYTURN_RELOADER}
     {{- end }}
-ignoreCronJobs: {taken: env.KEYTURN_IGNORE_WORKLOAD_KINDS}
-ignoreJobs: {taken: env.KEYTURN_RECREATE_JOBS}
+ignoreCronJobs: {taken: env.KEYTURN_WORKLOAD_KINDS}
+ignoreJobs: {taken: env.KEYTURN_JOBS}
 reloadOnCreate: {taken: env.KEYTURN_ROLL_ON_CREATE}
 reloadOnDelete: {taken: env.KEYTURN_ROLL_ON_DELETE}
-reloadStrategy: {taken: env.KEYTURN_RELOADER_STRATEGY}
+reloadStrategy: {taken: env.KEYTURN_RELOADER}
 enableCSIIntegration: {taken: secretProviderClasses.enabled}
-isOpenshift: {taken: 'the security context of the pods without user and groups, and networkPolicy.dnsPorts with 5353'}
+isOpenshift: {taken: 'the security context of the pods without user and groups, and networkPolicy.dns.ports with 5353'}
 matchLabels: {taken: labels of the pods; what selects them is fixed}
 service: {taken: the Service keyturn-metrics}
 syncAfterRestart: {moot: changes made while Keyturn was down are always detected}
@@ -44,14 +44,14 @@ podDisruptionBudget:
 enableHA:
   instead: 'actuator.replicas: 3, or nats.url with two actuators'
 enablePProf:
-  instead: the metrics and traces, docs/tracing.md
+  instead: the metrics and traces, docs/how-to/tracing.md
 legacy:
   below:
     rbac: {instead: rbac.authorization.k8s.io/v1, which is always used}
 rbac:
   below:
     enabled: {taken: rbac.create}
-    labels: {taken: rbac.labels}
+    labels: {taken: labels of the roles}
 serviceAccount:
   below:
     create:
@@ -69,7 +69,7 @@ netpol:
     from: {taken: networkPolicy.from}
     to: {taken: networkPolicy.to}
 verticalPodAutoscaler: {taken: verticalPodAutoscaler}
-webhookUrl: {taken: 'KEYTURN_WEBHOOK_URL, from the Secret keyturn-reloader'}
+webhookUrl: {taken: 'KEYTURN_RELOADER, from the Secret keyturn-reloader'}
 deployment: {below: {{ include "keyturn.reloaderDeployment" . | fromYaml | toJson }}}
 {{- end }}
 
@@ -88,15 +88,15 @@ METRICS_COUNT_BY_NAMESPACE: {instead: 'reloader.enableMetricsByNamespace: true'}
 {{- define "keyturn.reloaderMonitor" -}}
 enabled: {taken: monitoring.enabled}
 namespace: {taken: the namespace of the PodMonitors}
-interval: {taken: monitoring.interval}
-timeout: {taken: monitoring.scrapeTimeout}
+interval: {taken: monitoring.podMonitor.interval}
+timeout: {taken: monitoring.podMonitor.scrapeTimeout}
 labels: {taken: monitoring.labels}
-annotations: {taken: monitoring.annotations}
-honorLabels: {taken: monitoring.honorLabels}
-relabelings: {taken: monitoring.relabelings}
-metricRelabelings: {taken: monitoring.metricRelabelings}
-podTargetLabels: {taken: monitoring.podTargetLabels}
-targetLabels: {taken: monitoring.podTargetLabels}
+annotations: {taken: annotations of the PodMonitors and alerts}
+honorLabels: {taken: monitoring.podMonitor.honorLabels}
+relabelings: {taken: monitoring.podMonitor.relabelings}
+metricRelabelings: {taken: monitoring.podMonitor.metricRelabelings}
+podTargetLabels: {taken: monitoring.podMonitor.podTargetLabels}
+targetLabels: {taken: monitoring.podMonitor.podTargetLabels}
 scheme: {unless: [http], instead: http; the pods serve metrics without TLS}
 tlsConfig: {instead: http; the pods serve metrics without TLS}
 bearerTokenSecret: {instead: networkPolicy.from; the pods serve metrics without a token}
@@ -104,25 +104,25 @@ bearerTokenFile: {instead: networkPolicy.from; the pods serve metrics without a 
 {{- end }}
 
 {{- define "keyturn.reloaderDeployment" -}}
-labels: {taken: labels and podLabels}
+labels: {taken: labels of the programs and of their pods}
 annotations: {taken: annotations}
 pod: {below: {annotations: {taken: podAnnotations}}}
 resources: {taken: resources}
 nodeSelector: {taken: nodeSelector}
-affinity: {taken: affinity}
+affinity: {taken: pod.affinity}
 tolerations: {taken: tolerations}
-topologySpreadConstraints: {taken: 'topologySpreadConstraints, which select the pods of each program'}
-dnsConfig: {taken: dnsConfig}
-hostUsers: {taken: hostUsers}
-priorityClassName: {taken: priorityClassName}
-runtimeClassName: {taken: runtimeClassName}
-schedulerName: {taken: schedulerName}
+topologySpreadConstraints: {taken: 'pod.topologySpreadConstraints, which select the pods of each program'}
+dnsConfig: {taken: pod.dnsConfig}
+hostUsers: {taken: pod.hostUsers}
+priorityClassName: {taken: pod.priorityClassName}
+runtimeClassName: {taken: pod.runtimeClassName}
+schedulerName: {taken: pod.schedulerName}
 volumes: {taken: volumes}
 volumeMounts: {taken: volumeMounts}
 imagePullSecrets: {taken: imagePullSecrets}
 revisionHistoryLimit: {taken: the same}
 securityContext: {taken: 'podSecurityContext, but for the user 65534'}
-containerSecurityContext: {taken: 'that of the containers, which it makes no less strict'}
+containerSecurityContext: {taken: 'securityContext, which makes the containers no less strict'}
 livenessProbe: {below: {{ include "keyturn.reloaderProbe" . | fromYaml | toJson }}}
 readinessProbe: {below: {{ include "keyturn.reloaderProbe" . | fromYaml | toJson }}}
 gomaxprocsOverride: {taken: GOMAXPROCS of both programs}

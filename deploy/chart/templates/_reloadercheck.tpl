@@ -46,9 +46,7 @@ Arguments: the path of some values, the values, what is known of them, and the p
 The values of Reloader's chart that are not below "reloader", so that its file can be used whole.
 */}}
 {{- define "keyturn.checkReloaderFile" -}}
-{{- $instead := dict "nameOverride" "nothing; the objects are called keyturn-..., and two releases are in two namespaces" -}}
-{{- $_ := set $instead "fullnameOverride" $instead.nameOverride -}}
-{{- $_ := set $instead "namespace" "helm --namespace" -}}
+{{- $instead := dict "nameOverride" "fullnameOverride" "namespace" "helm --namespace" -}}
 {{- range $name, $use := $instead -}}
 {{- if get $.Values $name }}
 {{- fail (printf "%s: is %q, which Keyturn does not have; use instead: %s" $name (get $.Values $name) $use) }}
@@ -58,7 +56,7 @@ The values of Reloader's chart that are not below "reloader", so that its file c
 {{- if and (hasSuffix "stakater/reloader" $repository) (ne $repository "ghcr.io/stakater/reloader") }}
 {{- fail (printf "image.repository: is %q, want the image of Keyturn, with its image.tag" $repository) }}
 {{- end -}}
-{{- $given := not (has $repository (list "keyturn" "ghcr.io/stakater/reloader")) -}}
+{{- $given := not (has $repository (list (include "keyturn.repository" .) "ghcr.io/stakater/reloader")) -}}
 {{- if not (or $given (has (get .Values.image "name" | default "") (list "" "stakater/reloader"))) }}
 {{- fail (printf "image.name: is %q, which Keyturn does not have; use instead: image.repository" .Values.image.name) }}
 {{- end -}}

@@ -3,7 +3,7 @@ Reloader's environment: what is secret, from a Secret of the chart; the whole of
 what tells nothing, such as the address of a proxy. A variable that is there twice has one value. Arguments: the chart's root and the program's name.
 */}}
 {{- define "keyturn.reloaderPodEnv" -}}
-{{- $root := index . 0 }}{{ $alerts := eq (index . 1) "actuator" -}}
+{{- $root := index . 0 }}{{ $alerts := has (index . 1) (list "actuator" "keyturn") -}}
 {{- $deployment := get $root.Values.reloader "deployment" | default dict -}}
 {{- $env := get $deployment "env" | default dict -}}
 {{- $all := dict -}}
@@ -50,7 +50,8 @@ The variables in the chart's Secret, by name. An address is a password, also whe
 {{- range $flag := list "reloadOnCreate" "reloadOnDelete" -}}
 {{- if eq (toString (get $.Values.reloader $flag)) "true" }}{{ fail (printf "reloader.webhookUrl: is set together with reloader.%s, want it without: it is called when content changes" $flag) }}{{ end -}}
 {{- end -}}
-{{- $_ := set $secret "KEYTURN_WEBHOOK_URL" . -}}
+{{- $settings := get (include "keyturn.reloaderEnv" $ | fromYaml) "KEYTURN_RELOADER" -}}
+{{- $_ := set $secret "KEYTURN_RELOADER" (printf "%s,webhook-url=%s" $settings .) -}}
 {{- end -}}
 {{- toJson $secret -}}
 {{- end }}

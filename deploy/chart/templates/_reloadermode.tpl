@@ -10,21 +10,17 @@ The variables of both programs in that mode, whose defaults are Reloader's.
 */}}
 {{- define "keyturn.reloaderEnv" -}}
 {{- if eq (include "keyturn.reloaderMode" .) "true" -}}
-KEYTURN_RELOADER: "true"
-KEYTURN_RELOADER_METRICS: "true"
-{{- $strategy := get .Values.reloader "reloadStrategy" | default "default" }}
-KEYTURN_RELOADER_STRATEGY: {{ ternary "env-vars" $strategy (eq $strategy "default") }}
-KEYTURN_ROLL_ON_CREATE: {{ ternary "always" "never" (eq (toString (get .Values.reloader "reloadOnCreate")) "true") }}
-{{- if eq (toString (get .Values.reloader "reloadOnDelete")) "true" }}
-KEYTURN_ROLL_ON_DELETE: "true"
-{{- end }}
-{{- $keys := list -}}
+{{- $strategy := get .Values.reloader "reloadStrategy" | default "default" -}}
+{{- $settings := list "on" "metrics" (printf "strategy=%s" (ternary "env-vars" $strategy (eq $strategy "default"))) -}}
 {{- $names := include "keyturn.reloaderAnnotations" . | fromYaml -}}
+{{- $keys := list -}}
 {{- range $name, $key := get .Values.reloader "custom_annotations" | default dict -}}
 {{- with $key }}{{ $keys = append $keys (printf "%s=%s" (get (get $names $name) "flag") .) }}{{ end -}}
 {{- end }}
-{{- with $keys }}
-KEYTURN_RELOADER_ANNOTATIONS: {{ sortAlpha . | join "," | quote }}
+KEYTURN_RELOADER: {{ concat $settings (sortAlpha $keys) | join "," | quote }}
+KEYTURN_ROLL_ON_CREATE: {{ ternary "always" "never" (eq (toString (get .Values.reloader "reloadOnCreate")) "true") }}
+{{- if eq (toString (get .Values.reloader "reloadOnDelete")) "true" }}
+KEYTURN_ROLL_ON_DELETE: "true"
 {{- end }}
 {{- end -}}
 {{- end }}

@@ -1,5 +1,5 @@
 {{/*
-"true" if the NATS servers embedded in three actuators form a cluster, or empty.
+"true" if the NATS servers beside three actuators form a cluster, or empty.
 */}}
 {{- define "keyturn.replicated" -}}
 {{- if gt (int .Values.actuator.replicas) 1 -}}

@@ -34,7 +34,7 @@ The effective settings: the chart's own values, merged with the converted values
 rollAll: {{ or .Values.rollAll $isTrue.autoReloadAll }}
 startCronJobs: {{ and $jobs (not $isTrue.ignoreCronJobs) }}
 recreateJobs: {{ and $jobs (not $isTrue.ignoreJobs) }}
-ignoredKinds: {{ ternary (list "cronjobs") list $isTrue.ignoreCronJobs | toJson }}
+workloadKinds: {{ list "deployment" "statefulset" "daemonset" (ternary "" "cronjob" $isTrue.ignoreCronJobs) (ternary "rollout" "" (or .Values.argoRollouts.enabled $isTrue.isArgoRollouts)) | compact | toJson }}
 secretProviderClasses: {{ or .Values.secretProviderClasses.enabled $isTrue.enableCSIIntegration }}
 argoRollouts: {{ or .Values.argoRollouts.enabled $isTrue.isArgoRollouts }}
 sources: {{ toJson $sources }}
@@ -58,8 +58,10 @@ The variables of both programs.
 */}}
 {{- define "keyturn.env" -}}
 {{- $settings := include "keyturn.settings" . | fromYaml -}}
-{{- $embedded := printf "nats://keyturn-nats.%s.svc:%d" .Release.Namespace (int .Values.ports.nats) -}}
-{{- $env := dict "KEYTURN_CLUSTER" .Values.cluster "KEYTURN_NATS_URL" (.Values.nats.url | default $embedded) -}}
+{{- $env := dict "KEYTURN_CLUSTER" .Values.cluster -}}
+{{- if ne (include "keyturn.single" .) "true" -}}
+{{- $_ := set $env "KEYTURN_NATS_URL" (.Values.nats.url | default (printf "nats://keyturn-nats.%s.svc:4222" .Release.Namespace)) -}}
+{{- end -}}
 {{- $sources := $settings.sources -}}
 {{- if .Values.secretStores.enabled -}}
 {{- $sources = concat $sources (list "externalsecret" "certificate") -}}
@@ -72,13 +74,12 @@ The variables of both programs.
 {{- with $settings.namespaceSelector }}{{ $_ := set $env "KEYTURN_NAMESPACE_SELECTOR" . }}{{ end -}}
 {{- with $settings.selector }}{{ $_ := set $env "KEYTURN_SELECTOR" . }}{{ end -}}
 {{- if $settings.rollAll }}{{ $_ := set $env "KEYTURN_ROLL_ALL" "true" }}{{ end -}}
-{{- with $settings.ignoredKinds }}{{ $_ := set $env "KEYTURN_IGNORE_WORKLOAD_KINDS" (join "," .) }}{{ end -}}
-{{- if $settings.argoRollouts }}{{ $_ := set $env "KEYTURN_ARGO_ROLLOUTS" "true" }}{{ end -}}
-{{- if $settings.startCronJobs }}{{ $_ := set $env "KEYTURN_START_CRONJOBS" "true" }}{{ end -}}
-{{- if $settings.recreateJobs }}{{ $_ := set $env "KEYTURN_RECREATE_JOBS" "true" }}{{ end -}}
-{{- if .Values.reloadInPlace.enabled }}{{ $_ := set $env "KEYTURN_RELOAD_IN_PLACE" "true" }}{{ end -}}
+{{- $workloads := join "," $settings.workloadKinds -}}
+{{- if ne $workloads "deployment,statefulset,daemonset,cronjob" }}{{ $_ := set $env "KEYTURN_WORKLOAD_KINDS" $workloads }}{{ end -}}
+{{- $jobs := list (ternary "start" "" $settings.startCronJobs) (ternary "recreate" "" $settings.recreateJobs) | compact -}}
+{{- with $jobs }}{{ $_ := set $env "KEYTURN_JOBS" (join "," .) }}{{ end -}}
+{{- if .Values.reloadInPlace.enabled }}{{ $_ := set $env "KEYTURN_RELOAD_IN_PLACE" "2m" }}{{ end -}}
 {{- if ne $settings.logLevel "info" }}{{ $_ := set $env "KEYTURN_LOG_LEVEL" $settings.logLevel }}{{ end -}}
-{{- if ne .Release.Namespace "keyturn-system" }}{{ $_ := set $env "KEYTURN_LEASE_NAMESPACE" .Release.Namespace }}{{ end -}}
 {{- if .Values.nats.leaf.hub -}}
 {{- if .Values.nats.url }}
 {{- fail "nats.leaf.hub: is for the NATS that the actuator embeds, want nats.url empty" }}
@@ -90,10 +91,11 @@ The variables of both programs.
 {{- if .Values.targets }}{{ $_ := set $env "KEYTURN_TARGETS_CONFIG" "/etc/keyturn-targets" }}{{ end -}}
 {{- $env = merge $env (include "keyturn.reloaderEnv" . | fromYaml) -}}
 {{- $elsewhere := dict "KEYTURN_CLUSTER" "cluster" "KEYTURN_NATS_URL" "nats.url" "KEYTURN_NAMESPACES" "namespaces" "KEYTURN_NAMESPACE_SELECTOR" "namespaceSelector" -}}
-{{- $elsewhere = merge $elsewhere (dict "KEYTURN_SELECTOR" "selector" "KEYTURN_SOURCES" "sources" "KEYTURN_FORCE_SYNC" "secretStores.enabled" "KEYTURN_ARGO_ROLLOUTS" "argoRollouts.enabled" "KEYTURN_TARGETS_CONFIG" "targets") -}}
+{{- $elsewhere = merge $elsewhere (dict "KEYTURN_SELECTOR" "selector" "KEYTURN_SOURCES" "sources" "KEYTURN_FORCE_SYNC" "secretStores.enabled" "KEYTURN_TARGETS_CONFIG" "targets") -}}
 {{- $elsewhere = merge $elsewhere (dict "KEYTURN_ROLL_ALL" "rollAll" "KEYTURN_LOG_LEVEL" "logLevel" "KEYTURN_LOG_FORMAT" "logFormat") -}}
 {{- $elsewhere = merge $elsewhere (dict "NATS_HUB" "nats.leaf.hub" "NATS_HUB_CA" "nats.leaf.caFile") -}}
-{{- $elsewhere = merge $elsewhere (dict "KEYTURN_START_CRONJOBS" "jobs.enabled" "KEYTURN_RECREATE_JOBS" "jobs.enabled" "KEYTURN_RELOAD_IN_PLACE" "reloadInPlace.enabled") -}}
+{{- $elsewhere = merge $elsewhere (dict "KEYTURN_JOBS" "jobs.enabled") -}}
+{{- if not .Values.reloadInPlace.enabled }}{{ $_ := set $elsewhere "KEYTURN_RELOAD_IN_PLACE" "reloadInPlace.enabled" }}{{ end -}}
 {{- range $name, $value := .Values.env -}}
 {{- if regexMatch "^((BAO|VAULT)_TOKEN|OTEL_EXPORTER_OTLP(_[A-Z]+)?_HEADERS)$" $name }}
 {{- fail (printf "env.%s: is a secret, which the ConfigMap of both programs must not have; put it into the Secret keyturn-watcher-env, keyturn-actuator-env or keyturn-audit-env" $name) }}

@@ -66,7 +66,7 @@ func (c *certificate) get(ctx context.Context) *tls.Certificate {
 		c.refused = ""
 	case err.Error() != c.refused:
 		c.refused = err.Error()
-		c.logger.ErrorContext(ctx, "nats certificate cannot be read, connections get the one before", "err", err, "until", c.current.Leaf.NotAfter)
+		c.logger.ErrorContext(ctx, "cannot read the nats certificate; connections get the previous one", "err", err, "until", c.current.Leaf.NotAfter)
 	}
 	return c.current
 }

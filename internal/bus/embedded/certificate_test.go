@@ -38,11 +38,11 @@ func startEncrypted(t *testing.T, end time.Time, config string) *encrypted {
 	t.Setenv("TEST_TLS_CERT", e.file("tls.crt"))
 	t.Setenv("TEST_TLS_KEY", e.file("tls.key"))
 	for name, content := range map[string]string{"nats.conf": config, "other.conf": theTLS} {
-		must(t, os.WriteFile(e.file(name), []byte(content), 0o600))
+		testkit.Must(t, os.WriteFile(e.file(name), []byte(content), 0o600))
 	}
 	var err error
 	e.Server, err = Start(Options{Listen: "127.0.0.1:-1", StoreDir: testkit.StoreDir(t), ConfigFile: e.file("nats.conf")}, slog.New(slog.NewTextHandler(&e.log, nil)))
-	must(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(e.Shutdown)
 	return e
 }
@@ -54,7 +54,7 @@ func (e *encrypted) connect(host string, further ...nats.Option) *nats.Conn {
 	e.t.Helper()
 	options := append(further, nats.RootCAs(e.file("ca.crt")), nats.Timeout(testkit.Patience))
 	connection, err := nats.Connect(strings.Replace(e.ClientURL(), "127.0.0.1", host, 1), options...)
-	must(e.t, err)
+	testkit.Must(e.t, err)
 	e.t.Cleanup(connection.Close)
 	return connection
 }
@@ -63,7 +63,7 @@ func (e *encrypted) connect(host string, further ...nats.Option) *nats.Conn {
 func (e *encrypted) presented(connection *nats.Conn) time.Time {
 	e.t.Helper()
 	state, err := connection.TLSConnectionState()
-	must(e.t, err)
+	testkit.Must(e.t, err)
 	return state.PeerCertificates[0].NotAfter
 }
 
@@ -77,16 +77,14 @@ func TestAClientWithoutTLSIsRefused(t *testing.T) {
 	}
 	// One that ignores what the server says.
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(e.ClientURL(), "tls://"))
-	must(t, err)
+	testkit.Must(t, err)
 	defer conn.Close()
 	reader := bufio.NewReader(conn)
 	info, err := reader.ReadString('\n')
 	if err != nil || !strings.Contains(info, `"tls_required":true`) {
 		t.Fatalf("got %q, %v, want the server to require tls", info, err)
 	}
-	if _, err := fmt.Fprint(conn, "CONNECT {\"verbose\":false}\r\nPING\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errIn(fmt.Fprint(conn, "CONNECT {\"verbose\":false}\r\nPING\r\n")))
 	for {
 		line, err := reader.ReadString('\n')
 		if strings.Contains(line, "PONG") {
@@ -107,11 +105,11 @@ func TestTheProgramItselfConnectsWithoutTLS(t *testing.T) {
 	e := startEncrypted(t, time.Now().AddDate(0, 0, -1), theTLS) // even an expired certificate does not matter
 	// It is patient with a server that answers no ping: on a busy machine it would otherwise reconnect.
 	connection, err := bus.Connect(t.Context(), bus.ConnectOptions{Cluster: "blue"}, e.ClientOption(), nats.PingInterval(testkit.Patience))
-	must(t, err)
+	testkit.Must(t, err)
 	defer connection.Close()
 	lost := connection.StatusChanged(nats.RECONNECTING, nats.CLOSED)
-	must(t, e.reload(e.storage.seen.Load().limit))
-	must(t, connection.FlushTimeout(testkit.Patience))
+	testkit.Must(t, e.reload(e.storage.seen.Load().limit))
+	testkit.Must(t, connection.FlushTimeout(testkit.Patience))
 	select {
 	case status := <-lost:
 		t.Errorf("the connection was lost: %s", status)
@@ -139,7 +137,7 @@ func TestARenewedCertificateIsPresentedWithoutARestart(t *testing.T) {
 				}
 				e.ca.Issue(t, e.dir, inDays(days))
 				if days == 50 {
-					must(t, e.reload(e.storage.seen.Load().limit))
+					testkit.Must(t, e.reload(e.storage.seen.Load().limit))
 				}
 				for _, host := range []string{"127.0.0.1", "localhost"} {
 					if got := e.presented(e.connect(host)); got.Sub(inDays(days)).Abs() > time.Hour {
@@ -177,15 +175,15 @@ func TestFilesThatAreNoCertificateLeaveTheOneBefore(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			e := startEncrypted(t, inDays(30), theTLS)
 			secret, err := os.ReadFile(e.file("tls.key"))
-			must(t, err)
-			must(t, tt.damage(e))
+			testkit.Must(t, err)
+			testkit.Must(t, tt.damage(e))
 			for range 3 {
 				if got := e.presented(e.connect("127.0.0.1")); got.Sub(inDays(30)).Abs() > time.Hour {
 					t.Errorf("the certificate ends at %s, want the one before", got)
 				}
 			}
 			log := e.log.String()
-			if n := strings.Count(log, "nats certificate cannot be read, connections get the one before"); n != 1 {
+			if n := strings.Count(log, "cannot read the nats certificate; connections get the previous one"); n != 1 {
 				t.Errorf("the log says it %d times, want once:\n%s", n, log)
 			}
 			if strings.Contains(log, strings.Split(string(secret), "\n")[1]) {

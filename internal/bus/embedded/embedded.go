@@ -1,10 +1,20 @@
 // Package embedded runs a NATS JetStream server in the process, for a single cluster without an external NATS, and creates the keys of an
-// installation. It is a separate package so that kubectl-keyturn, which only reads streams, does not link the server.
+// installation. It is a separate package so that what only reads streams does not depend on the server.
+//
+// # Three servers
+//
+// A volume that the storage replicates fails over in minutes, and its driver may need the very credential that was rotated. A mirror lags, and
+// somebody has to decide which of the two is current. So the server, which is linked anyway, replicates. Two have no majority without each other, and
+// five cost two more volumes. The Lease elects the actuator that patches, and Raft the server that orders a stream: they may be in different pods.
+//
+// The routes lead to a Service that also has pods that are not ready, because no server becomes ready alone. They have TLS on both ends, because a
+// route carries every message without users. A server is ready when it has caught up: otherwise a rolling update takes the second while the first is
+// empty.
 //
 // # Keys
 //
-// MakeKeys creates the fingerprint key, the NATS users, the certificate of the NATS server with its CA, and, for several actuators, the certificate
-// of the routes between their NATS servers.
+// MakeKeys creates the fingerprint key, the NATS users, the key of the storage and the certificate of the NATS server with its CA, and, for several
+// actuators, the certificate of the routes between their NATS servers.
 //
 // Each key is one Secret, created in one request, so no key is ever incomplete. An existing Secret is never changed, whatever it contains, so
 // repeated and concurrent runs are harmless. It is not read, either: for these, permission to create Secrets in one namespace is enough.
@@ -20,13 +30,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 	"go.opentelemetry.io/otel/metric"
 )
 
@@ -38,11 +48,12 @@ const (
 // Server is a JetStream server in the process.
 type Server struct {
 	*storage
-	certificate, routes *certificate       // those of the options
-	isLeaf              bool               // whether the server is configured as a leaf node of a hub
-	cancel              context.CancelFunc // ends the goroutine that looks after the storage, tending
-	tending             sync.WaitGroup
-	measured            metric.Registration // the registration of the metrics, or nil
+	isLeaf   bool               // whether the server is configured as a leaf node of a hub
+	replicas int                // how many servers keep the streams together
+	cancel   context.CancelFunc // ends the goroutine that looks after the storage, tending
+	tending  sync.WaitGroup
+	measured metric.Registration // the registration of the metrics, or nil
+	own      nkeys.KeyPair       // the user of this process, or nil
 }
 
 // Start starts a server and returns when it accepts connections. It returns an error for a listen address other than loopback
@@ -55,19 +66,37 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 		opts.free = freeBytes
 	}
 	opts.certificate, opts.routes = &certificate{logger: logger}, &certificate{logger: logger}
+	var own nkeys.KeyPair
+	if opts.Reader != "" {
+		var err error
+		if own, err = ownUser(opts.StoreDir); err == nil {
+			opts.own, err = own.PublicKey()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("embedded nats: making the user of this process: %w", err)
+		}
+	}
+	key := opts.StorageKey
+	opts.StorageKey = "" // until it is known whether the store has it
 	options, ours, err := opts.limited()
 	if err != nil {
 		return nil, err
 	}
-	if opts.Replicas > 1 {
+	if replicasOf(options) > 1 {
 		removed, err := removeSingle(opts.StoreDir)
 		if err != nil {
-			return nil, fmt.Errorf("embedded nats: %w", err)
+			return nil, fmt.Errorf("embedded nats: removing the streams of a single server: %w", err)
 		}
 		if removed {
 			logger.WarnContext(context.Background(), "streams of a single nats server removed, a cluster begins with empty ones",
 				"dir", opts.StoreDir)
 		}
+	}
+	if options.JetStreamKey == "" { // that of a configuration file is its author's
+		if opts.StorageKey, err = usableKey(opts.StoreDir, key, logger); err != nil {
+			return nil, fmt.Errorf("embedded nats: %w", err)
+		}
+		opts.encrypt(options)
 	}
 	s, err := server.NewServer(options)
 	if err != nil {
@@ -87,7 +116,7 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	running := &Server{
-		storage: store, certificate: opts.certificate, routes: opts.routes, isLeaf: len(options.LeafNode.Remotes) > 0, cancel: cancel,
+		storage: store, isLeaf: len(options.LeafNode.Remotes) > 0, replicas: replicasOf(options), cancel: cancel, own: own,
 	}
 	running.tending.Go(func() { store.run(ctx) })
 	return running, nil
@@ -103,8 +132,28 @@ func ready(s *server.Server, log *serverLog) bool {
 	return false
 }
 
-// ClientOption returns the option that makes nats.Connect connect within the process, without TLS. It does not replace credentials.
-func (s *Server) ClientOption() nats.Option { return nats.InProcessServer(s.server) }
+// Replicas returns how many servers keep the streams together.
+func (s *Server) Replicas() int { return s.replicas }
+
+// ClientOption returns the option that makes nats.Connect connect within the process, without TLS. It replaces credentials only if there is a Reader:
+// the process is then a user of its own.
+func (s *Server) ClientOption() nats.Option {
+	return func(options *nats.Options) error {
+		if s.own != nil {
+			public, err := s.own.PublicKey()
+			if err == nil {
+				err = nats.Nkey(public, s.own.Sign)(options)
+			}
+			if err != nil {
+				return fmt.Errorf("the user of this process: %w", err)
+			}
+		}
+		return nats.InProcessServer(s.server)(options)
+	}
+}
+
+// IsLeaf reports whether the server is a leaf node, so that clients of its hub can reach the streams, too.
+func (s *Server) IsLeaf() bool { return s.isLeaf }
 
 // ClientURL returns the URL for other programs, or "" if the server does not listen.
 func (s *Server) ClientURL() string {
@@ -178,8 +227,5 @@ func removeSingle(storeDir string) (bool, error) {
 	if err != nil || len(streams) == 0 {
 		return false, err
 	}
-	if err := os.RemoveAll(root); err != nil {
-		return false, fmt.Errorf("removing the streams of a single server: %w", err)
-	}
-	return true, nil
+	return RemoveStreams(storeDir)
 }

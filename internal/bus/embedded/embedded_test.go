@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nkeys"
-	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -32,10 +30,10 @@ func TestStartRefuses(t *testing.T) {
 	dir := t.TempDir()
 	config := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		testkit.Must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		opts Options
 		want string
@@ -45,14 +43,15 @@ func TestStartRefuses(t *testing.T) {
 		{"a user for those who have none", Options{Listen: "0.0.0.0:4222", ConfigFile: config("noauth", `
 			no_auth_user: a
 			authorization { users: [ { user: a, password: b } ] }`)}, "is not a loopback address"},
-		{"a cluster of one", Options{Listen: "127.0.0.1:4222", ConfigFile: config("cluster", "cluster { name: c, port: 6222 }")}, "has a cluster block, want 3 or 5 replicas"},
-		{"an even number of replicas", Options{Replicas: 2}, "2 replicas: want 1, 3 or 5"},
-		{"a cluster that anybody may join", Options{Replicas: 3, ConfigFile: config("joined", "server_name: a, cluster { name: c, listen: 0.0.0.0:6222 }")}, "want tls with verify"},
+		{"a cluster of one", Options{Listen: "127.0.0.1:4222", ConfigFile: config("cluster", "cluster { name: c, port: 6222 }")}, "the cluster block has 0 routes, want those to all of 3 or 5 servers"},
+		{"an even number of replicas", Options{ConfigFile: config("even", "server_name: a, cluster { name: c, port: 6222, routes: [nats://a, nats://b] }")}, "has 2 routes"},
+		{"a cluster that anybody may join", Options{ConfigFile: config("joined", "server_name: a, cluster { name: c, listen: 0.0.0.0:6222, routes: [nats://a, nats://b, nats://c] }")}, "want tls with verify"},
+		{"an address of the config file without authentication", Options{ConfigFile: config("everywhere", "listen: 0.0.0.0:4222")}, `listen "0.0.0.0:4222" is not a loopback address`},
+		{"a port of the config file without authentication", Options{ConfigFile: config("port", "port: 4222")}, `listen ":4222" is not a loopback address`},
 		{"a gateway", Options{ConfigFile: config("gateway", "gateway { name: c, port: 7222 }")}, "has a gateway block"},
 		{"a config file that is none", Options{ConfigFile: config("nonsense", "}{")}, "reading " + filepath.Join(dir, "nonsense")},
 		{"an address without a port", Options{Listen: "127.0.0.1"}, "want host:port"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.opts.StoreDir = t.TempDir()
 			s, err := Start(tt.opts, nil)
@@ -76,12 +75,12 @@ func TestStartRefuses(t *testing.T) {
 
 func TestNoErrorHasASeedOfTheConfiguration(t *testing.T) {
 	user, err := nkeys.CreateUser()
-	must(t, err)
+	testkit.Must(t, err)
 	account, err := nkeys.CreateAccount()
-	must(t, err)
+	testkit.Must(t, err)
 	seed := func(pair nkeys.KeyPair) string {
 		seed, err := pair.Seed()
-		must(t, err)
+		testkit.Must(t, err)
 		return string(seed)
 	}
 	whole := seed(user)
@@ -92,7 +91,7 @@ func TestNoErrorHasASeedOfTheConfiguration(t *testing.T) {
 		"it is twice":              whole + whole,
 	} {
 		path := filepath.Join(t.TempDir(), "nats.conf")
-		must(t, os.WriteFile(path, []byte("leafnodes { remotes [ { url: \"nats://hub:7422\"\n"+key+"\n} ] }"), 0o600))
+		testkit.Must(t, os.WriteFile(path, []byte("leafnodes { remotes [ { url: \"nats://hub:7422\"\n"+key+"\n} ] }"), 0o600))
 		_, err := Options{StoreDir: t.TempDir(), ConfigFile: path}.options()
 		if err == nil || !strings.Contains(err.Error(), path) {
 			t.Fatalf("%s: got %v, want it refused", name, err)
@@ -109,40 +108,38 @@ func TestStartTakesAnyAddressWithAuthentication(t *testing.T) {
 		"nkeys": "accounts { A { jetstream: enabled, users: [ { nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4 } ] } }",
 	} {
 		path := filepath.Join(t.TempDir(), "nats.conf")
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		testkit.Must(t, os.WriteFile(path, []byte(text), 0o600))
 		options, err := Options{Listen: "0.0.0.0:4222", StoreDir: t.TempDir(), ConfigFile: path}.options()
 		if err != nil || options.Host != "0.0.0.0" || options.Port != 4222 || options.DontListen {
 			t.Errorf("%s: got %+v, %v", name, options, err)
 		}
+		testkit.Must(t, os.WriteFile(path, []byte(text+"\nlisten: 0.0.0.0:4333"), 0o600))
+		options, err = Options{StoreDir: t.TempDir(), ConfigFile: path}.options()
+		if err != nil || options.Host != "0.0.0.0" || options.Port != 4333 || options.DontListen {
+			t.Errorf("%s, with the address of the file: got %+v, %v", name, options, err)
+		}
 	}
 }
 
-// must ends the test at an error.
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
+func TestAServerWithoutAnAddressIsReachedByItsProcessAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "nats.conf")
+	testkit.Must(t, os.WriteFile(path, []byte("max_payload: 1MB"), 0o600))
+	for _, file := range []string{"", path} {
+		if options, err := (Options{StoreDir: t.TempDir(), ConfigFile: file}).options(); err != nil || !options.DontListen {
+			t.Errorf("with the file %q: got %+v, %v", file, options, err)
+		}
 	}
 }
+
+// errIn returns the error of what has another result, too.
+func errIn[T any](_ T, err error) error { return err }
 
 // observe returns what reads the metrics of a server, by their names and labels.
 func observe(t *testing.T, s *Server) (read func() map[string]int64) {
 	t.Helper()
 	reader := sdkmetric.NewManualReader()
-	must(t, s.Observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")))
-	return func() map[string]int64 {
-		var collected metricdata.ResourceMetrics
-		must(t, reader.Collect(t.Context(), &collected))
-		values := map[string]int64{}
-		for _, scope := range collected.ScopeMetrics {
-			for _, m := range scope.Metrics {
-				for _, point := range m.Data.(metricdata.Gauge[int64]).DataPoints {
-					values[m.Name+"{"+point.Attributes.Encoded(attribute.DefaultEncoder())+"}"] = point.Value
-				}
-			}
-		}
-		return values
-	}
+	testkit.Must(t, s.Observe(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")))
+	return func() map[string]int64 { return testkit.Measured(t, reader) }
 }
 
 // expiry returns when the certificate for clients or servers ends, according to the metric, zero if that says nothing.

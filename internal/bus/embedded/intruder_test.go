@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
@@ -29,15 +28,9 @@ type guarded struct {
 func newGuarded(t *testing.T) *guarded {
 	t.Helper()
 	g := &guarded{T: t, keys: t.TempDir()}
-	for user, variable := range map[string]string{"watcher": "NATS_WATCHER_KEY", "actuator": "NATS_ACTUATOR_KEY", "reader": "NATS_READER_KEY"} {
-		t.Setenv(variable, testkit.NewNATSUser(t, g.keys, user))
-	}
-	t.Setenv("NATS_PROJECTOR_CONSUMERS", testkit.ProjectorConsumers(t, "../../../deploy", "prod"))
-	testkit.NewCA(t).Issue(t, g.keys, time.Now().Add(time.Hour))
-	t.Setenv("NATS_TLS_CERT", filepath.Join(g.keys, "tls.crt"))
-	t.Setenv("NATS_TLS_KEY", filepath.Join(g.keys, "tls.key"))
-	s, err := Start(Options{Listen: "127.0.0.1:-1", StoreDir: testkit.StoreDir(t), ConfigFile: "../../../deploy/programs/nats.conf"}, nil)
-	must(t, err)
+	testkit.SetNATSVariables(t, g.keys, "watcher", "actuator", "reader")
+	s, err := Start(Options{StoreDir: testkit.StoreDir(t), ConfigFile: "../../../deploy/programs/nats.conf"}, nil)
+	testkit.Must(t, err)
 	t.Cleanup(s.Shutdown)
 	g.url, g.own = s.ClientURL(), s.ClientOption()
 	return g
@@ -55,7 +48,7 @@ func (g *guarded) connect(user string, further ...nats.Option) (*nats.Conn, <-ch
 	connection, err := bus.Connect(g.Context(), bus.ConnectOptions{
 		URL: g.url, Cluster: "prod", Role: role, Name: "test", CredsFile: filepath.Join(g.keys, user+".nk"), CAFile: filepath.Join(g.keys, "ca.crt"),
 	}, options...)
-	must(g, err)
+	testkit.Must(g, err)
 	g.Cleanup(connection.Close)
 	return connection, refused
 }
@@ -83,9 +76,9 @@ func (g *guarded) declare() jetstream.JetStream {
 	connection, _ := g.connect("actuator", g.own)
 	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience/2))
 	if err == nil {
-		err = bus.Declare(g.Context(), js, 1)
+		err = bus.Declare(g.Context(), js, bus.Declared(1))
 	}
-	must(g, err)
+	testkit.Must(g, err)
 	if _, err := js.CreateConsumer(g.Context(), events.StreamChanges, jetstream.ConsumerConfig{
 		Durable: "projector-prod", FilterSubject: events.KindFilter("prod", events.KindSecret), AckPolicy: jetstream.AckExplicitPolicy,
 	}); err != nil {
@@ -159,13 +152,13 @@ func TestWhatANATSUserMayNotDoIsRefused(t *testing.T) {
 		"$JS.API.STREAM.CREATE.MINE", "$JS.API.STREAM.UPDATE.MINE", "$JS.API.CONSUMER.CREATE.MINE.mine", "$JS.API.ACCOUNT.PURGE.$G",
 		"$JS.API.STREAM.LEADER.STEPDOWN.CHANGES", "$JS.API.META.LEADER.STEPDOWN", "$JS.API.CONSUMER.LEADER.STEPDOWN.CHANGES.projector-prod",
 		"$JS.API.CONSUMER.DELETE.CHANGES.projector-prod", "$JS.API.CONSUMER.PAUSE.CHANGES.projector-prod", "$JS.API.CONSUMER.RESET.CHANGES.projector-prod",
+		"$JS.API.CONSUMER.NAMES.CHANGES", "$JS.API.CONSUMER.LIST.CHANGES", "$JS.API.CONSUMER.NAMES.HISTORY", "$JS.API.CONSUMER.LIST.HISTORY",
 		"$JS.API.CONSUMER.UNPIN.CHANGES.projector-prod", "$JS.API.CONSUMER.DURABLE.CREATE.CHANGES.projector-prod", "$JS.API.CONSUMER.CREATE.CHANGES",
 		"$SYS.REQ.SERVER.PING", "keyturn.v1.prod.unheard.shop.db", "keyturn.fleet.prod.S.guess", "_INBOX_watcher.prod.x", "_INBOX_actuator.prod.x",
 		"$JS.ACK.DEADLETTERS.mine.1.1.1.1.0",
 	}
-	theConsumers := []string{
-		"$JS.API.CONSUMER.CREATE.CHANGES.projector-prod", "$JS.API.CONSUMER.CREATE.CHANGES.projector-prod.keyturn.v1.prod.secret.>",
-		"$JS.API.CONSUMER.MSG.NEXT.CHANGES.projector-prod", "$JS.ACK.CHANGES.projector-prod.1.1.1.1.0", "$JS.ACK.HISTORY.notify-prod_chat.1.1.1.1.0",
+	ofTheOwner := []string{
+		"$JS.ACK.CHANGES.projector-prod.1.1.1.1.0", "$JS.ACK.HISTORY.notify-prod_chat.1.1.1.1.0",
 		"$JS.API.STREAM.CREATE.CHANGES", "$JS.API.STREAM.UPDATE.CHANGES", "$JS.API.STREAM.UPDATE.HISTORY",
 	}
 	outcomes := []string{"keyturn.v1.prod.rollout.shop.deployment-web", "keyturn.history.v1.prod.rollout.shop.deployment-web", "keyturn.deadletter.v1.prod.x"}
@@ -176,25 +169,25 @@ func TestWhatANATSUserMayNotDoIsRefused(t *testing.T) {
 	}
 	history := []string{"$JS.API.CONSUMER.CREATE.HISTORY.mine", "$JS.API.CONSUMER.CREATE.DEADLETTERS.mine", "$JS.API.CONSUMER.MSG.NEXT.HISTORY.notify-prod_chat"}
 	for user, subjects := range map[string][][]string{
-		"watcher": {everybody, theConsumers, outcomes, history}, "actuator": {everybody, changes}, "reader": {everybody, theConsumers, outcomes, changes},
+		"watcher": {everybody, ofTheOwner, outcomes, history}, "actuator": {everybody, changes}, "reader": {everybody, ofTheOwner, outcomes, changes},
 	} {
 		connection, refused := g.connect(user)
 		for _, list := range subjects {
 			for _, subject := range list {
 				t.Run(user+" publishes on "+subject, func(t *testing.T) {
-					must(t, connection.Publish(subject, nil))
+					testkit.Must(t, connection.Publish(subject, nil))
 					isRefused(t, connection, refused, "permissions violation for publish", subject)
 				})
 			}
 		}
-		foreign := []string{">", "keyturn.>", "$JS.>", "_INBOX.>", "_INBOX_watcher.>"}
+		foreign := []string{">", "keyturn.>", "$JS.>", "$JS.EVENT.ADVISORY.>", "_INBOX.>", "_INBOX_watcher.>"}
 		if user == "watcher" {
-			foreign = append(foreign[:4], "_INBOX_actuator.prod.>")
+			foreign = append(foreign[:5], "_INBOX_actuator.prod.>")
 		}
 		for _, subject := range foreign {
 			t.Run(user+" listens to "+subject, func(t *testing.T) {
 				subscription, err := connection.SubscribeSync(subject)
-				must(t, err)
+				testkit.Must(t, err)
 				isRefused(t, connection, refused, "permissions violation for subscription", subject)
 				_ = subscription.Unsubscribe() // The server has not subscribed it.
 			})
@@ -205,7 +198,7 @@ func TestWhatANATSUserMayNotDoIsRefused(t *testing.T) {
 // isRefused checks that the server refused the last thing that was sent.
 func isRefused(t *testing.T, connection *nats.Conn, refused <-chan error, how, subject string) {
 	t.Helper()
-	must(t, connection.FlushTimeout(testkit.Patience))
+	testkit.Must(t, connection.FlushTimeout(testkit.Patience))
 	err := testkit.Receive(t, subject+" is refused", refused)
 	if text := strings.ToLower(err.Error()); !strings.Contains(text, how) || !strings.Contains(text, strings.ToLower(subject)) {
 		t.Errorf("got %v, want that %s is refused", err, subject)
@@ -218,10 +211,10 @@ func TestTheWatcherCannotReachThroughWhatItMay(t *testing.T) {
 	owner := g.declare()
 	connection, _ := g.connect("watcher")
 	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience/2))
-	must(t, err)
+	testkit.Must(t, err)
 	configOf := func() jetstream.ConsumerConfig {
 		consumer, err := owner.Consumer(t.Context(), events.StreamChanges, "projector-prod")
-		must(t, err)
+		testkit.Must(t, err)
 		return consumer.CachedInfo().Config
 	}
 	before := configOf()
@@ -230,18 +223,16 @@ func TestTheWatcherCannotReachThroughWhatItMay(t *testing.T) {
 	} {
 		config.AckPolicy = jetstream.AckExplicitPolicy
 		request, err := json.Marshal(map[string]any{"stream_name": events.StreamChanges, "config": config})
-		must(t, err)
+		testkit.Must(t, err)
 		answer, err := connection.Request("$JS.API.CONSUMER.CREATE.CHANGES.mine", request, testkit.Patience)
-		must(t, err)
+		testkit.Must(t, err)
 		t.Logf("%s %s: answered %s", config.Durable, config.Name, answer.Data)
 	}
 	if diff := cmp.Diff(before, configOf()); diff != "" {
 		t.Errorf("a consumer was changed (-before +after):\n%s", diff)
 	}
 	const own = "keyturn.v1.prod.secret.shop.db"
-	if _, err := js.Publish(t.Context(), own, []byte("first")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errIn(js.Publish(t.Context(), own, []byte("first"))))
 	for header, value := range map[string]string{
 		"Nats-Rollup": "all", "Nats-Stream-Source": "CHANGES 1 keyturn.v1.us.> > keyturn.v1.us.secret.shop.db", "Nats-Incr": "+1",
 		"Nats-Schedule": "@every 1s",
@@ -257,7 +248,7 @@ func TestTheWatcherCannotReachThroughWhatItMay(t *testing.T) {
 		}
 	}
 	stream, err := owner.Stream(t.Context(), events.StreamChanges)
-	must(t, err)
+	testkit.Must(t, err)
 	raw, err := stream.GetLastMsgForSubject(t.Context(), own)
 	if err != nil || string(raw.Data) != "first" {
 		t.Errorf("what was stored before is gone: %v", err)

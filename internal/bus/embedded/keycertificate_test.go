@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 var installed = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -26,9 +28,7 @@ func (n *namespace) makeRoutes(t *testing.T) (routes map[string]string, log stri
 		Secrets: n, RoutesNamespace: "keyturn-system", Now: func() time.Time { return installed }, Random: rand.Reader,
 		Logger: slog.New(slog.NewTextHandler(&buffer, nil)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return n.secrets[routesSecret], buffer.String()
 }
 
@@ -40,9 +40,7 @@ func parse(t *testing.T, file string) *x509.Certificate {
 		t.Fatal("got no PEM file with one block")
 	}
 	certificate, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return certificate
 }
 
@@ -58,7 +56,7 @@ func TestTheActuatorsOfANamespaceTrustEachOther(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(ca)
 	inTenYears := installed.AddDate(10, 0, 0)
-	tests := []struct {
+	for _, tt := range []struct {
 		name, host string
 		at         time.Time
 		usage      x509.ExtKeyUsage
@@ -72,8 +70,7 @@ func TestTheActuatorsOfANamespaceTrustEachOther(t *testing.T) {
 		{"a server of another namespace", "keyturn-actuator-0.keyturn-nats-routes.elsewhere.svc", installed, x509.ExtKeyUsageServerAuth, false},
 		{"the server of the watchers", "keyturn-nats.keyturn-system.svc", installed, x509.ExtKeyUsageServerAuth, false},
 		{"a signer of code", "", installed, x509.ExtKeyUsageCodeSigning, false},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := leaf.Verify(x509.VerifyOptions{DNSName: tt.host, Roots: roots, CurrentTime: tt.at, KeyUsages: []x509.ExtKeyUsage{tt.usage}})
 			if trusted := err == nil; trusted != tt.trusted {

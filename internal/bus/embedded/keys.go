@@ -5,9 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/nats-io/nkeys"
 )
@@ -26,27 +24,9 @@ const (
 	publicKey        = "public"
 )
 
-// fingerprintBytes is the size of the fingerprint key: the output of SHA-256.
-const fingerprintBytes = 32
-
-// KeyOptions configure MakeKeys.
-type KeyOptions struct {
-	Secrets secretCreator // creates the Secrets; required
-	// NATSUsers are the names of the NATS users: of the programs, and of readers of the streams. Empty if they are managed elsewhere.
-	NATSUsers []string
-	// Audit also makes the keys of a watcher that only receives the audit of secret stores: a fingerprint key, and a NATS user if NATSUsers
-	// has any. It has its own keys, because an attacker who takes over a watcher that listens on the network must not learn those of the others.
-	Audit bool
-	// RoutesNamespace is the namespace of the actuators whose NATS servers need a certificate for the routes between them. Empty if none do.
-	RoutesNamespace string
-	// TLSNamespace is the namespace of the actuator whose NATS server needs a certificate for its clients. Empty if none does.
-	TLSNamespace string
-	Updates      secretUpdater // reads and updates the Secrets of that certificate and of its CA; required with TLSNamespace
-	// Now is the clock for the validity of certificates: time.Now, except in tests. Required with RoutesNamespace and TLSNamespace.
-	Now    func() time.Time
-	Random io.Reader    // the source of the keys: crypto/rand.Reader, except in tests; required
-	Logger *slog.Logger // logs which keys were created and which existed; required
-}
+// keyBytes is the size of a fingerprint key, the output of SHA-256, and of the key of the storage, from which the server derives one of AES-256 for
+// each stream.
+const keyBytes = 32
 
 // MakeKeys creates the keys that do not exist yet. An error names the Secret that could not be created. A repeated call continues there.
 func MakeKeys(ctx context.Context, opts KeyOptions) error {
@@ -58,12 +38,12 @@ func MakeKeys(ctx context.Context, opts KeyOptions) error {
 		}
 	}
 	for _, secret := range fingerprints {
-		fingerprint := make([]byte, fingerprintBytes)
-		if _, err := io.ReadFull(opts.Random, fingerprint); err != nil {
-			return fmt.Errorf("generating the fingerprint key: %w", err)
+		if err := opts.makeKey(ctx, secret, fingerprintKey); err != nil {
+			return err
 		}
-		file := base64.StdEncoding.EncodeToString(fingerprint) + "\n"
-		if err := opts.ensure(ctx, secret, map[string]string{fingerprintKey: file}); err != nil {
+	}
+	if opts.Storage {
+		if err := opts.makeKey(ctx, storageSecret, storageKey); err != nil {
 			return err
 		}
 	}
@@ -77,11 +57,7 @@ func MakeKeys(ctx context.Context, opts KeyOptions) error {
 		}
 	}
 	if opts.RoutesNamespace != "" {
-		certificate, err := newRoutesCertificate(opts.Random, opts.Now(), opts.RoutesNamespace)
-		if err != nil {
-			return fmt.Errorf("generating the certificate of the nats routes: %w", err)
-		}
-		if err := opts.ensure(ctx, routesSecret, certificate); err != nil {
+		if err := opts.makeRoutes(ctx); err != nil {
 			return err
 		}
 	}
@@ -89,6 +65,24 @@ func MakeKeys(ctx context.Context, opts KeyOptions) error {
 		return nil
 	}
 	return opts.makeNATSTLS(ctx)
+}
+
+// makeKey creates a Secret that has the text of a file with a new key under a name.
+func (o KeyOptions) makeKey(ctx context.Context, secret, name string) error {
+	key := make([]byte, keyBytes)
+	if _, err := io.ReadFull(o.Random, key); err != nil {
+		return fmt.Errorf("generating the key of %s: %w", secret, err)
+	}
+	return o.ensure(ctx, secret, map[string]string{name: base64.StdEncoding.EncodeToString(key) + "\n"})
+}
+
+// makeRoutes creates the certificate of the routes between servers.
+func (o KeyOptions) makeRoutes(ctx context.Context) error {
+	certificate, err := newRoutesCertificate(o.Random, o.Now(), o.RoutesNamespace)
+	if err != nil {
+		return fmt.Errorf("generating the certificate of the nats routes: %w", err)
+	}
+	return o.ensure(ctx, routesSecret, certificate)
 }
 
 // newUser returns the data of the Secret of a new NATS user.

@@ -20,6 +20,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func (n *namespace) make(t *testing.T, users ...string) (log string, err error) {
@@ -37,9 +39,7 @@ func TestTheReceiverOfAuditsHasItsOwnKeys(t *testing.T) {
 	} {
 		n := &namespace{secrets: map[string]map[string]string{}}
 		err := MakeKeys(t.Context(), KeyOptions{Secrets: n, NATSUsers: users, Audit: true, Random: rand.Reader, Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if diff := cmp.Diff(want, strings.Join(slices.Sorted(maps.Keys(n.secrets)), " ")); diff != "" {
 			t.Fatalf("secrets (-want +got):\n%s", diff)
 		}
@@ -52,9 +52,7 @@ func TestTheReceiverOfAuditsHasItsOwnKeys(t *testing.T) {
 func TestEachKeyIsWhatItsReaderExpects(t *testing.T) {
 	n := &namespace{secrets: map[string]map[string]string{}}
 	log, err := n.make(t, "watcher", "actuator", "reader")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := []string{"keyturn-fingerprint-key", "keyturn-nats-actuator", "keyturn-nats-reader", "keyturn-nats-watcher"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(n.secrets))); diff != "" {
 		t.Fatalf("secrets (-want +got):\n%s", diff)
@@ -84,13 +82,9 @@ func TestEachKeyIsWhatItsReaderExpects(t *testing.T) {
 
 func TestAKeyThatIsThereStaysAsItIs(t *testing.T) {
 	n := &namespace{secrets: map[string]map[string]string{fingerprintSecret: {"mine": "of old"}}}
-	if _, err := n.make(t, "watcher"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errIn(n.make(t, "watcher")))
 	before := maps.Clone(n.secrets)
-	if _, err := n.make(t, "watcher"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errIn(n.make(t, "watcher")))
 	if n.secrets[fingerprintSecret]["mine"] != "of old" || len(n.secrets) != 2 {
 		t.Errorf("the secrets are %v", slices.Sorted(maps.Keys(n.secrets)))
 	}

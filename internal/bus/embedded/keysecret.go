@@ -3,6 +3,9 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,3 +75,27 @@ func (o KeyOptions) put(ctx context.Context, read *corev1.Secret, name string, d
 	o.Logger.InfoContext(ctx, "key renewed", "secret", name, "reason", why)
 	return nil
 }
+
+// KeyOptions configure MakeKeys.
+type KeyOptions struct {
+	Secrets secretCreator // creates the Secrets; required
+	// NATSUsers are the names of the NATS users: of the programs, and of readers of the streams. Empty if they are managed elsewhere.
+	NATSUsers []string
+	// Storage also makes the key with which the NATS server encrypts what it stores.
+	Storage bool
+	// Audit also makes the keys of a watcher that only receives the audit of secret stores: a fingerprint key, and a NATS user if NATSUsers
+	// has any. It has its own keys, because an attacker who takes over a watcher that listens on the network must not learn those of the others.
+	Audit bool
+	// RoutesNamespace is the namespace of the actuators whose NATS servers need a certificate for the routes between them. Empty if none do.
+	RoutesNamespace string
+	// TLSNamespace is the namespace of the actuator whose NATS server needs a certificate for its clients. Empty if none does.
+	TLSNamespace string
+	Updates      secretUpdater // reads and updates the Secrets of that certificate and of its CA; required with TLSNamespace
+	// Now is the clock for the validity of certificates: time.Now, except in tests. Required with RoutesNamespace and TLSNamespace.
+	Now    func() time.Time
+	Random io.Reader    // the source of the keys: crypto/rand.Reader, except in tests; required
+	Logger *slog.Logger // logs which keys were created and which existed; required
+}
+
+// renewal is the reason why a CA or a certificate is written, or notDue.
+type renewal string

@@ -15,9 +15,9 @@ import (
 func startWith(t *testing.T, name, config string) (s *Server, connections func() int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "nats.conf")
-	must(t, os.WriteFile(path, []byte("server_name: "+name+"\njetstream: { domain: "+name+" }\n"+config), 0o600))
+	testkit.Must(t, os.WriteFile(path, []byte("server_name: "+name+"\njetstream: { domain: "+name+" }\n"+config), 0o600))
 	s, err := Start(Options{StoreDir: testkit.StoreDir(t), ConfigFile: path}, nil)
-	must(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(s.Shutdown)
 	read := observe(t, s)
 	return s, func() int {
@@ -30,7 +30,7 @@ func startWith(t *testing.T, name, config string) (s *Server, connections func()
 
 func TestTheMetricKnowsWhetherALeafNodeHasItsHub(t *testing.T) {
 	port, err := process.FreePort()
-	must(t, err)
+	testkit.Must(t, err)
 	address := process.Address(port)
 	_, connections := startWith(t, "spoke", fmt.Sprintf("leafnodes { reconnect: 1, remotes: [ { url: %q } ] }", "nats://"+address))
 	if got := connections(); got != 0 {

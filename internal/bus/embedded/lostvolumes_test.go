@@ -2,7 +2,7 @@ package embedded
 
 import (
 	"context"
-	"strings"
+	"fmt"
 	"testing"
 	"time"
 
@@ -26,22 +26,25 @@ func TestAServerNoticesThatItIsCutOffFromMostOthers(t *testing.T) {
 		r.awaitReady(s)
 	}
 	first := r.servers[0]
-	says := func(want string) {
+	js, err := jetstream.New(r.connect("actuator", first))
+	testkit.Must(t, err)
+	asked := bus.NewMajority(js)
+	testkit.Run(t, "majority", func(ctx context.Context) error {
+		asked.Run(ctx)
+		return nil
+	})
+	answers := func(want bool) {
 		t.Helper()
-		var last string
-		testkit.Await(t, "the first server says "+want, func(ctx context.Context) bool {
-			_, last = first.readiness(ctx)
-			return strings.Contains(last, want)
-		}, func() string { return last })
+		testkit.Await(t, fmt.Sprintf("the first server answers: %t", want), func(context.Context) bool { return (asked.Lost() == nil) == want })
 	}
 	r.vanish(r.servers[1])
 	r.cluster(r.asking(), events.StreamChanges) // The other two have a leader.
-	says("[+]majority ok")
+	answers(true)
 	r.vanish(r.servers[2])
-	says("[-]majority: the embedded nats server has no contact with most servers of its cluster")
+	answers(false)
 	r.resume(r.servers[1])
 	r.resume(r.servers[2])
-	says("[+]majority ok")
+	answers(true)
 }
 
 func TestThreeServersStartOnTheVolumeOfASingleOne(t *testing.T) {
@@ -49,14 +52,14 @@ func TestThreeServersStartOnTheVolumeOfASingleOne(t *testing.T) {
 	t.Parallel() // most of it is waiting for elections
 	r := newReplicas(t)
 	single, err := Start(Options{StoreDir: r.servers[0].StoreDir}, nil)
-	must(t, err)
+	testkit.Must(t, err)
 	connection, err := bus.Connect(t.Context(), bus.ConnectOptions{Cluster: "blue"}, single.ClientOption())
-	must(t, err)
+	testkit.Must(t, err)
 	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience/2))
-	must(t, err)
-	must(t, bus.Declare(t.Context(), js, 1))
+	testkit.Must(t, err)
+	testkit.Must(t, bus.Declare(t.Context(), js, bus.Declared(1)))
 	before, err := bus.Open(t.Context(), connection, "blue", nil)
-	must(t, err)
+	testkit.Must(t, err)
 	for i := range 5 {
 		change := numbered(i)
 		natstest.Publish(t, func() error {
@@ -91,7 +94,7 @@ func TestThreeServersStartOnTheVolumeOfASingleOne(t *testing.T) {
 
 	// As a rolling update does.
 	for _, s := range r.servers {
-		must(t, s.process.Stop(testkit.Patience))
+		testkit.Must(t, s.process.Stop(testkit.Patience))
 		r.start(s)
 		t.Logf("%s was ready %s after it was stopped", s.name, r.awaitReady(s).Round(time.Millisecond))
 		r.current(s)

@@ -44,7 +44,7 @@ func (s *Server) Observe(meter metric.Meter) error {
 			observer.ObserveInt64(g.limit, now.limit)
 			observer.ObserveInt64(g.free, now.free)
 		}
-		for peer, presented := range map[string]*certificate{"client": s.certificate, "server": s.routes} {
+		for peer, presented := range map[string]*certificate{"client": s.options.certificate, "server": s.options.routes} {
 			if end := presented.end(ctx); !end.IsZero() {
 				observer.ObserveInt64(g.expiry, end.Unix(), metric.WithAttributes(attribute.String("peer", peer)))
 			}

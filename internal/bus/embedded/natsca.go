@@ -75,17 +75,6 @@ func certificates(file []byte) ([]*x509.Certificate, error) {
 	return all, nil
 }
 
-// due returns why the CA must be renewed, or notDue.
-func (ca *natsCA) due(now time.Time) renewal {
-	switch {
-	case now.Before(ca.certificate.NotBefore):
-		return notYetValid
-	case ca.certificate.NotAfter.Before(natsTLSEnd(now)):
-		return caEnds
-	}
-	return notDue
-}
-
 // signed reports whether this CA or the one before it has signed a certificate.
 func (ca *natsCA) signed(certificate *x509.Certificate) bool {
 	return slices.ContainsFunc(ca.trusted, func(by *x509.Certificate) bool { return certificate.CheckSignatureFrom(by) == nil })

@@ -160,9 +160,6 @@ func natsNames(namespace string) []string {
 	return []string{natsService, service, service + ".svc", service + ".svc.cluster.local", "localhost", "127.0.0.1", "::1"}
 }
 
-// renewal is the reason why a CA or a certificate is written, or notDue.
-type renewal string
-
 const (
 	notDue      renewal = ""
 	missing     renewal = "there is none"
@@ -187,6 +184,17 @@ func certificateDue(leaf *x509.Certificate, names []string, now time.Time) renew
 		return halfOver
 	case slices.ContainsFunc(names, func(name string) bool { return leaf.VerifyHostname(name) != nil }):
 		return otherNames
+	}
+	return notDue
+}
+
+// due returns why the CA must be renewed, or notDue.
+func (ca *natsCA) due(now time.Time) renewal {
+	switch {
+	case now.Before(ca.certificate.NotBefore):
+		return notYetValid
+	case ca.certificate.NotAfter.Before(natsTLSEnd(now)):
+		return caEnds
 	}
 	return notDue
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // tlsOptions are the options for the certificate of the NATS server of a namespace, at the given time.
@@ -47,9 +49,7 @@ func (n *namespace) makeTLS(t *testing.T, at time.Time) (log string, err error) 
 func newInstallation(t *testing.T) *namespace {
 	t.Helper()
 	n := &namespace{secrets: map[string]map[string]string{}}
-	if _, err := n.makeTLS(t, installed); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errIn(n.makeTLS(t, installed)))
 	return n
 }
 
@@ -62,9 +62,7 @@ func trusts(t *testing.T, cas, server map[string]string, name string, at time.Ti
 		t.Fatal("there is no CA in the file of the clients")
 	}
 	pair, err := tls.X509KeyPair([]byte(server[certificateFile]), []byte(server[keyFile]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, err = pair.Leaf.Verify(x509.VerifyOptions{DNSName: name, Roots: roots, CurrentTime: at})
 	return err
 }
@@ -187,9 +185,7 @@ func TestARenewedCAIsTrustedBeforeACertificateNeedsIt(t *testing.T) {
 	const name = "keyturn-nats.keyturn-system.svc"
 	sixYears, later := installed.AddDate(6, 6, 0), installed.AddDate(7, 1, 0)
 	for _, at := range []time.Time{sixYears, later} {
-		if _, err := n.makeTLS(t, at); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, errIn(n.makeTLS(t, at)))
 		if at.Equal(sixYears) {
 			n.set("before", n.secrets[natsTLSSecret])
 		}
@@ -206,9 +202,7 @@ func TestARenewedCAIsTrustedBeforeACertificateNeedsIt(t *testing.T) {
 	}
 	// The next run signs with the new CA, which every client trusts by then.
 	last := installed.AddDate(8, 2, 0)
-	if _, err := n.makeTLS(t, last); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errIn(n.makeTLS(t, last)))
 	if n.secrets[natsTLSSecret][keyFile] == after[keyFile] {
 		t.Fatal("the third run has not renewed the certificate")
 	}
@@ -316,9 +310,7 @@ func TestADamagedSecretIsAnErrorThatSaysWhatToDo(t *testing.T) {
 				delete(n.secrets, natsCASecret)
 			}
 			delete(n.secrets, natsTLSSecret)
-			if _, err := n.makeTLS(t, day(1)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, errIn(n.makeTLS(t, day(1))))
 			if err := trusts(t, n.secrets[natsTLSSecret], n.secrets[natsTLSSecret], "keyturn-nats", day(1)); err != nil {
 				t.Error(err)
 			}
@@ -342,17 +334,11 @@ func TestAnImmutableSecretIsAnErrorOnceItIsDue(t *testing.T) {
 
 func FuzzParseSecretsOfTLS(f *testing.F) {
 	ca, err := newNATSCA(rand.Reader, installed, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
+	testkit.Must(f, err)
 	authority, err := ca.data()
-	if err != nil {
-		f.Fatal(err)
-	}
+	testkit.Must(f, err)
 	certificate, key, err := ca.issue(rand.Reader, installed, x509.Certificate{NotAfter: natsTLSEnd(installed)})
-	if err != nil {
-		f.Fatal(err)
-	}
+	testkit.Must(f, err)
 	f.Add(authority[certificateFile], authority[keyFile])
 	f.Add(certificate, key)
 	f.Add(certificate+authority[certificateFile], key)
@@ -361,9 +347,7 @@ func FuzzParseSecretsOfTLS(f *testing.F) {
 		data := map[string][]byte{certificateFile: []byte(certificate), keyFile: []byte(key)}
 		if read, err := parseNATSCA(data); err == nil {
 			again, err := read.data()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			other, err := parseNATSCA(map[string][]byte{certificateFile: []byte(again[certificateFile]), keyFile: []byte(again[keyFile])})
 			if err != nil || other.bundle() != read.bundle() {
 				t.Errorf("what was read and written cannot be read: %v", err)
@@ -394,9 +378,7 @@ func TestARunThatAnotherOneGotAheadOfTakesItsResult(t *testing.T) {
 				}
 				others = maps.Clone(n.secrets)
 			}
-			if _, err := n.makeTLS(t, tt.at); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, errIn(n.makeTLS(t, tt.at)))
 			if others == nil || !cmp.Equal(others, n.secrets) {
 				t.Error("the run has written what the other one had written already")
 			}
@@ -407,9 +389,7 @@ func TestARunThatAnotherOneGotAheadOfTakesItsResult(t *testing.T) {
 func TestASecretThatIsDeletedMeanwhileIsMadeAgain(t *testing.T) {
 	n := newInstallation(t)
 	n.meanwhile = func(name string) { delete(n.secrets, name) }
-	if _, err := n.makeTLS(t, day(600)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errIn(n.makeTLS(t, day(600))))
 	if err := trusts(t, n.secrets[natsTLSSecret], n.secrets[natsTLSSecret], "keyturn-nats", day(600)); err != nil {
 		t.Error(err)
 	}

@@ -1,22 +1,27 @@
 package embedded
 
 import (
+	"cmp"
 	"crypto/tls"
+	_ "embed"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
+	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
 )
 
 // syncInterval is how often the store is synced to disk, unless the configuration file says otherwise. After a power cut of the machine, a watcher
 // publishes again what the stream has lost, so that with one server only the amount of lost history depends on the interval. If most of several
-// servers lose power at once, what is published again may not be delivered to the webhook and to projectors (docs/operations.md).
+// servers lose power at once, what is published again may not be delivered to the webhook and to projectors (docs/operate/operations.md).
 //
 // Syncing each message instead, as with "jetstream { sync: always }", would cost two fsyncs per change. On an SSD, publishing a change took 3.6 ms
 // instead of 0.5 ms. On a network volume, it takes tens of milliseconds, so that a burst of 20,000 changes would take minutes longer.
@@ -24,19 +29,29 @@ const syncInterval = 2 * time.Second
 
 // Options configures a Server.
 type Options struct {
-	// Listen is the address for other programs, host:port. Port -1 selects a free one. Empty means that only this process reaches it.
+	// Listen is the address for other programs, host:port, in place of that of ConfigFile. Port -1 selects a free one. If there is neither, only this
+	// process reaches the server. An address other than loopback needs authentication in ConfigFile.
 	Listen   string
 	StoreDir string // the folder for the streams; required
-	// ConfigFile is a configuration file of nats-server, for authorization, accounts, TLS and leaf nodes. Its listen address is
-	// ignored, and an account named STREAMS owns the streams. Empty means no file. Then Listen must be a loopback address.
+	// ConfigFile is a configuration file of nats-server, for its address, authorization, accounts, TLS, leaf nodes and a cluster of 3 or 5 servers,
+	// all of which the routes of its cluster block name. An account named STREAMS owns the streams. Empty means no file.
 	ConfigFile string
-	// Replicas is how many servers form a cluster: 1, 3 or 5. More than 1 requires a cluster block and a server_name in ConfigFile.
-	Replicas int
+	// Reader is the public NKey of a user that reads the streams and writes nothing. With it, there is that user and the one of this process, see
+	// Server.ClientOption, and no ConfigFile. Then Listen must be a loopback address. Empty means that ConfigFile has the users.
+	Reader string
+	// StorageKey is the key with which the server encrypts what it stores, see ReadStorageKey. A store that began without one stays as it is, and one
+	// that began with another is an error. Empty means that a new store is not encrypted.
+	StorageKey string
 
 	// certificate is what the server presents to its clients, and routes to the other servers, if ConfigFile has tls for them.
 	certificate, routes *certificate
 	free                func(dir string) (int64, error) // freeBytes, except in tests
+	// own is the public NKey of this process, if there is a Reader.
+	own string
 }
+
+//go:embed users.conf
+var usersConfig string
 
 // streamsAccount is the account of a configuration file that owns the streams.
 const streamsAccount = "STREAMS"
@@ -49,23 +64,6 @@ func ownStreams(options *server.Options) {
 			account.Name = server.DEFAULT_GLOBAL_ACCOUNT
 		}
 	}
-}
-
-// limited returns the server's options with a limit of the store, and whether the limit is ours. It is not if the configuration file has a
-// max_file, which takes precedence, or if the volume cannot be measured, so that the server chooses the limit.
-func (o Options) limited() (options *server.Options, ours bool, err error) {
-	if options, err = o.options(); err != nil || options.JetStreamMaxStore > 0 {
-		return options, false, err
-	}
-	if err := os.MkdirAll(o.StoreDir, 0o700); err != nil {
-		return nil, false, fmt.Errorf("embedded nats: %w", err)
-	}
-	limit, err := storeLimit(o.StoreDir, o.free)
-	if err != nil || limit <= 0 {
-		return options, false, nil //nolint:nilerr // The server has a limit of its own.
-	}
-	options.JetStreamMaxStore = limit
-	return options, true, nil
 }
 
 // keyWord matches a word of an error that has a part of a key, such as of the seed in leaf-key.conf.
@@ -86,6 +84,14 @@ func (o Options) options() (*server.Options, error) {
 			return nil, fmt.Errorf("embedded nats: reading %s: %s", o.ConfigFile, withoutKeys(err))
 		}
 	}
+	if o.Reader != "" {
+		if !nkeys.IsValidPublicUserKey(o.Reader) {
+			return nil, errors.New("embedded nats: the key of the reader is no public NKey of a user")
+		}
+		if err := options.ProcessConfigString(strings.NewReplacer("$OWN_KEY", o.own, "$READER_KEY", o.Reader).Replace(usersConfig)); err != nil {
+			return nil, fmt.Errorf("embedded nats: the users: %s", withoutKeys(err))
+		}
+	}
 	ownStreams(options)
 	if err := o.present(options); err != nil {
 		return nil, fmt.Errorf("embedded nats: reading the tls blocks of %s: %w", o.ConfigFile, err)
@@ -93,6 +99,9 @@ func (o Options) options() (*server.Options, error) {
 	if err := o.checkCluster(options); err != nil {
 		return nil, fmt.Errorf("embedded nats: %w", err)
 	}
+	o.encrypt(options)
+	// A reload sorts the routes in place, while goroutines that connect them read them. In order already, they stay as they are.
+	slices.SortFunc(options.Routes, func(a, b *url.URL) int { return cmp.Compare(a.String(), b.String()) })
 	options.JetStream = true
 	options.StoreDir = o.StoreDir
 	options.NoSigs = true
@@ -100,23 +109,40 @@ func (o Options) options() (*server.Options, error) {
 	if options.SyncInterval == 0 {
 		options.SyncInterval = syncInterval
 	}
-	if o.Listen == "" {
-		options.DontListen = true
-		return options, nil
-	}
-	host, port, err := net.SplitHostPort(o.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("embedded nats: listen %q: want host:port", o.Listen)
-	}
-	if options.Port, err = strconv.Atoi(port); err != nil || options.Port < -1 || options.Port > 65535 || options.Port == 0 {
-		return nil, fmt.Errorf("embedded nats: listen %q: want host:port with a port from 1 to 65535", o.Listen)
-	}
-	options.Host = host
-	if !isLoopback(host) && !authenticates(options) {
-		return nil, fmt.Errorf("embedded nats: listen %q is not a loopback address: want a config file with an authorization or "+
-			"accounts block and without no_auth_user, or 127.0.0.1", o.Listen)
+	if err := o.listen(options); err != nil {
+		return nil, fmt.Errorf("embedded nats: %w", err)
 	}
 	return options, nil
+}
+
+// ValidateLoopback returns an error if Listen is not an address on which this machine alone can reach the server.
+func (o Options) ValidateLoopback() error {
+	o.Reader = o.Listen // Whoever has the key of a reader reaches it by a port that is forwarded.
+	return o.listen(&server.Options{})
+}
+
+// listen sets where the server listens. The error is about an address that is none, or that anybody may reach.
+func (o Options) listen(options *server.Options) error {
+	if o.Listen != "" {
+		host, port, err := net.SplitHostPort(o.Listen)
+		if err != nil {
+			return fmt.Errorf("listen %q: want host:port", o.Listen)
+		}
+		if options.Port, err = strconv.Atoi(port); err != nil || options.Port < -1 || options.Port > 65535 || options.Port == 0 {
+			return fmt.Errorf("listen %q: want host:port with a port from 1 to 65535", o.Listen)
+		}
+		options.Host = host
+	}
+	switch {
+	case options.Host == "" && options.Port == 0:
+		options.DontListen = true
+	case !isLoopback(options.Host) && o.Reader != "":
+		return fmt.Errorf("listen %q is not a loopback address, want 127.0.0.1", o.Listen)
+	case !isLoopback(options.Host) && !authenticates(options):
+		return fmt.Errorf("listen %q is not a loopback address: want a config file with an authorization or accounts block and without "+
+			"no_auth_user, or 127.0.0.1", net.JoinHostPort(options.Host, strconv.Itoa(options.Port)))
+	}
+	return nil
 }
 
 func (o Options) present(options *server.Options) error {
@@ -132,18 +158,22 @@ func (o Options) present(options *server.Options) error {
 	return o.routes.present(options.Cluster.TLSConfig, options.Cluster.TLSConfig.ClientCAs, o.ConfigFile, "cluster", "tls")
 }
 
-// checkCluster returns an error unless the configuration has a valid cluster block for several replicas, and none for a single one.
+// replicasOf returns how many servers keep the streams together. Those of a cluster have routes to all of them, each also to itself.
+func replicasOf(options *server.Options) int {
+	if options.Cluster.Port == 0 {
+		return 1
+	}
+	return len(options.Routes)
+}
+
+// checkCluster returns an error if the configuration has a cluster block that is not valid.
 func (o Options) checkCluster(options *server.Options) error {
-	clustered := options.Cluster.Port != 0
+	clustered, replicas := options.Cluster.Port != 0, replicasOf(options)
 	switch {
-	case o.Replicas < 0 || o.Replicas > 5 || o.Replicas > 0 && o.Replicas%2 == 0:
-		return fmt.Errorf("%d replicas: want 1, 3 or 5", o.Replicas)
 	case options.Gateway.Name != "":
 		return fmt.Errorf("%s: has a gateway block; use an external NATS for that", o.ConfigFile)
-	case clustered && o.Replicas <= 1:
-		return fmt.Errorf("%s: has a cluster block, want 3 or 5 replicas with it", o.ConfigFile)
-	case !clustered && o.Replicas > 1:
-		return fmt.Errorf("%d replicas: want a config file with a cluster block", o.Replicas)
+	case clustered && replicas != 3 && replicas != 5:
+		return fmt.Errorf("%s: the cluster block has %d routes, want those to all of 3 or 5 servers, this one included", o.ConfigFile, replicas)
 	case clustered && (options.Cluster.Name == "" || options.ServerName == ""):
 		return fmt.Errorf("%s: want a server_name and a name in the cluster block", o.ConfigFile)
 	case clustered && !isLoopback(options.Cluster.Host) && !verifiesRoutes(options):

@@ -49,7 +49,6 @@ func runReplica(text string) error {
 	defer s.Shutdown()
 	probes := &telemetry.Probes{}
 	probes.AddReadiness("jetstream", s.Ready)
-	probes.AddReadiness("majority", s.Alone)
 	web := &http.Server{Handler: probes.Handler(), ReadHeaderTimeout: time.Second}
 	defer func() { _ = web.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = web.Close() })()

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -72,7 +73,7 @@ func (f folderOfKeys) file(secret, key string) string { return filepath.Join(str
 func (f folderOfKeys) read(t *testing.T, secret, key string) string {
 	t.Helper()
 	content, err := os.ReadFile(f.file(secret, key))
-	must(t, err)
+	testkit.Must(t, err)
 	return string(content)
 }
 
@@ -82,21 +83,20 @@ func newReplicas(t *testing.T) *replicas {
 	r := &replicas{T: t, keys: folderOfKeys(t.TempDir())}
 	err := MakeKeys(t.Context(), KeyOptions{
 		Secrets: r.keys, NATSUsers: []string{"watcher", "actuator", "reader"}, RoutesNamespace: "keyturn-system",
-		TLSNamespace: "keyturn-system", Updates: r.keys,
+		Storage: true, TLSNamespace: "keyturn-system", Updates: r.keys,
 		Now: time.Now, Random: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 	})
-	must(t, err)
+	testkit.Must(t, err)
 	r.env = []string{
 		"NATS_WATCHER_KEY=" + r.keys.read(t, "keyturn-nats-watcher", "public"),
 		"NATS_ACTUATOR_KEY=" + r.keys.read(t, "keyturn-nats-actuator", "public"),
 		"NATS_READER_KEY=" + r.keys.read(t, "keyturn-nats-reader", "public"),
-		"NATS_PROJECTOR_CONSUMERS=" + testkit.ProjectorConsumers(t, "../../../deploy", "prod"),
 		"NATS_TLS_CERT=" + r.keys.file("keyturn-nats-tls", "tls.crt"), "NATS_TLS_KEY=" + r.keys.file("keyturn-nats-tls", "tls.key"),
-		"GORACE=atexit_sleep_ms=0",
+		"NATS_LISTEN=127.0.0.1:-1", "GORACE=atexit_sleep_ms=0",
 	}
 	const count = 3
 	ports, err := process.FreePorts(3 * count)
-	must(t, err)
+	testkit.Must(t, err)
 	var routes []string
 	for i := range count {
 		routes = append(routes, process.Address(ports[3*i]))
@@ -104,11 +104,12 @@ func newReplicas(t *testing.T) *replicas {
 	for i := range count {
 		dir := t.TempDir()
 		config, err := writeDeployed(dir, filepath.Join(string(r.keys), "keyturn-nats-routes"), i, routes)
-		must(t, err)
+		testkit.Must(t, err)
 		r.servers = append(r.servers, &replica{
 			name: fmt.Sprintf("keyturn-actuator-%d", i),
 			replicaOptions: replicaOptions{Health: process.Address(ports[3*i+2]), Options: Options{
-				Listen: process.Address(ports[3*i+1]), StoreDir: filepath.Join(dir, "data"), ConfigFile: config, Replicas: count,
+				Listen: process.Address(ports[3*i+1]), StoreDir: filepath.Join(dir, "data"), ConfigFile: config,
+				StorageKey: strings.TrimSpace(r.keys.read(t, storageSecret, storageKey)),
 			}},
 		})
 	}
@@ -119,12 +120,12 @@ func newReplicas(t *testing.T) *replicas {
 func (r *replicas) start(s *replica) {
 	r.Helper()
 	options, err := json.Marshal(s.replicaOptions)
-	must(r, err)
+	testkit.Must(r, err)
 	s.process, err = process.Start(process.Options{
 		Path: os.Args[0], Name: s.name, LogFile: filepath.Join(r.TempDir(), s.name+".log"),
 		Env: append([]string{replicaEnv + "=" + string(options), "POD_NAME=" + s.name}, r.env...),
 	})
-	must(r, err)
+	testkit.Must(r, err)
 	s.process.StopAfter(r.T)
 }
 
@@ -132,19 +133,19 @@ func (r *replicas) start(s *replica) {
 func (r *replicas) loseVolume(s *replica) {
 	r.Helper()
 	s.process.Kill()
-	must(r, os.RemoveAll(s.StoreDir))
+	testkit.Must(r, os.RemoveAll(s.StoreDir))
 }
 
 // vanish has a server stop answering without closing a connection, as a machine does that loses power.
 func (r *replicas) vanish(s *replica) {
 	r.Helper()
-	must(r, s.process.Signal(syscall.SIGSTOP))
+	testkit.Must(r, s.process.Signal(syscall.SIGSTOP))
 }
 
 // resume undoes vanish.
 func (r *replicas) resume(s *replica) {
 	r.Helper()
-	must(r, s.process.Signal(syscall.SIGCONT))
+	testkit.Must(r, s.process.Signal(syscall.SIGCONT))
 }
 
 // readiness returns what the readiness probe of a server says.
@@ -172,7 +173,7 @@ func (r *replicas) awaitReady(s *replica) time.Duration {
 func (r *replicas) asking() jetstream.JetStream {
 	r.Helper()
 	js, err := jetstream.New(r.connect("actuator"))
-	must(r, err)
+	testkit.Must(r, err)
 	return js
 }
 
@@ -223,7 +224,7 @@ func (r *replicas) connect(program string, only ...*replica) *nats.Conn {
 		URL: urls[1:], CredsFile: r.keys.file("keyturn-nats-"+program, program+".nk"), Cluster: "blue", Role: program,
 		CAFile: r.keys.file("keyturn-nats-tls", "ca.crt"),
 	})
-	must(r, err)
+	testkit.Must(r, err)
 	r.Cleanup(connection.Close)
 	return connection
 }
@@ -245,10 +246,10 @@ func (r *replicas) bus(program string) *bus.Bus {
 func (r *replicas) declare(s *replica) {
 	r.Helper()
 	js, err := jetstream.New(r.connect("actuator", s))
-	must(r, err)
+	testkit.Must(r, err)
 	testkit.Await(r.T, s.name+" declares the streams", func(ctx context.Context) bool {
 		// Without a deadline each request has the one of the client library, as in the actuator.
-		err = bus.Declare(context.WithoutCancel(ctx), js, len(r.servers))
+		err = bus.Declare(context.WithoutCancel(ctx), js, bus.Declared(len(r.servers)))
 		return err == nil
 	}, func() string { return fmt.Sprint(err) })
 }

@@ -21,9 +21,9 @@ func otherServer(t *testing.T, ca *testkit.CA) (address string, ends <-chan time
 	dir := t.TempDir()
 	ca.Issue(t, dir, inDays(300))
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
-	must(t, err)
+	testkit.Must(t, err)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAnyClientCert})
-	must(t, err)
+	testkit.Must(t, err)
 	presented := make(chan time.Time)
 	ctx, cancel := context.WithCancel(t.Context())
 	var accepting sync.WaitGroup
@@ -55,12 +55,12 @@ func TestOtherServersGetARenewedCertificateWithoutARestart(t *testing.T) {
 	ca, dir := testkit.NewCA(t), t.TempDir()
 	ca.Issue(t, dir, inDays(30))
 	address, ends := otherServer(t, ca)
-	config := fmt.Sprintf(`server_name: a, cluster { name: c, listen: "127.0.0.1:-1", routes: [ "nats://%s" ], tls { cert_file: "%s", key_file: "%s", ca_file: "%s", verify: true } }`,
+	config := fmt.Sprintf(`server_name: a, cluster { name: c, listen: "127.0.0.1:-1", routes: [ "nats://%s", "nats://127.0.0.1:1", "nats://127.0.0.1:2" ], tls { cert_file: "%s", key_file: "%s", ca_file: "%s", verify: true } }`,
 		address, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), filepath.Join(dir, "ca.crt"))
 	path := filepath.Join(dir, "nats.conf")
-	must(t, os.WriteFile(path, []byte(config), 0o600))
-	s, err := Start(Options{Listen: "127.0.0.1:-1", StoreDir: testkit.StoreDir(t), ConfigFile: path, Replicas: 3}, nil)
-	must(t, err)
+	testkit.Must(t, os.WriteFile(path, []byte(config), 0o600))
+	s, err := Start(Options{Listen: "127.0.0.1:-1", StoreDir: testkit.StoreDir(t), ConfigFile: path}, nil)
+	testkit.Must(t, err)
 	t.Cleanup(s.Shutdown)
 	roots := x509.NewCertPool()
 	authority, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
@@ -71,7 +71,7 @@ func TestOtherServersGetARenewedCertificateWithoutARestart(t *testing.T) {
 	for days := 30; days <= 50; days += 10 {
 		ca.Issue(t, dir, inDays(days))
 		if days == 50 {
-			must(t, s.reload(s.storage.seen.Load().limit))
+			testkit.Must(t, s.reload(s.storage.seen.Load().limit))
 		}
 		// A connection may have begun before.
 		for timeout, end := time.After(testkit.Patience), (time.Time{}); end.Sub(inDays(days)).Abs() > time.Hour; {
@@ -99,7 +99,7 @@ func presentedTo(t *testing.T, s *Server, roots *x509.CertPool) time.Time {
 	t.Helper()
 	dialer := &tls.Dialer{Config: &tls.Config{RootCAs: roots}}
 	conn, err := dialer.DialContext(t.Context(), "tcp", s.server.ClusterAddr().String())
-	must(t, err)
+	testkit.Must(t, err)
 	defer conn.Close()
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].NotAfter
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -20,7 +23,6 @@ const (
 	restartLooks = 6
 	// worthwhile is the inverse of the smallest relative growth of the limit that is applied: others may write to the volume.
 	worthwhile = 16
-	mostAlone  = 5 * time.Second // how long a server may know no leader of its cluster, for example during an election
 	// leastFree is the minimum of free space, in bytes, for restarting JetStream. With less, a restart does not help.
 	leastFree = 16 << 20
 )
@@ -39,9 +41,11 @@ type storage struct {
 
 // look is one look at the storage.
 type look struct {
-	used, limit, free int64     // the size of the messages, its maximum, and what can be written to the volume, in bytes
-	alone             time.Time // since when the server has known no leader of its cluster, or zero if it knows one
-	condition
+	used, limit, free int64 // the size of the messages, its maximum, and what can be written to the volume, in bytes
+	// fault is why JetStream does not work, or nil. After an I/O error, the server disables it or stops writing a stream until a restart.
+	fault error
+	// behind says what the server lacks in comparison with its cluster, or is nil. The server catches up by itself. A restart would only delay that.
+	behind error
 }
 
 func (s *storage) run(ctx context.Context) {
@@ -83,8 +87,10 @@ func (s *storage) tend(ctx context.Context) {
 
 // look measures the storage and keeps the result for Ready and the gauges.
 func (s *storage) look() (look, error) {
-	now, before := look{condition: examine(s.server)}, s.seen.Load()
+	var now look
 	var err error
+	before := s.seen.Load()
+	now.fault, now.behind = examine(s.server)
 	if now.free, err = s.options.free(s.options.StoreDir); err != nil {
 		return now, err
 	}
@@ -95,13 +101,6 @@ func (s *storage) look() (look, error) {
 	now.used, now.limit = int64(info.Store), info.Config.MaxStore
 	if info.Disabled && before != nil {
 		now.used, now.limit = before.used, before.limit
-	}
-	switch {
-	case info.Meta == nil || info.Meta.Leader != "":
-	case before != nil && !before.alone.IsZero():
-		now.alone = before.alone
-	default:
-		now.alone = time.Now()
 	}
 	s.seen.Store(&now)
 	return now, nil
@@ -118,7 +117,7 @@ func (s *storage) raise(ctx context.Context, now look) {
 	}
 	if err := s.reload(limit); err != nil { //nolint:contextcheck // a handshake logs by itself
 		s.refused = limit
-		s.logger.ErrorContext(ctx, "nats storage limit not raised, restart the actuator to use the larger volume", "limit", limit, "err", err)
+		s.logger.ErrorContext(ctx, "nats storage limit not raised, restart the pod to use the larger volume", "limit", limit, "err", err)
 		return
 	}
 	s.logger.InfoContext(ctx, "nats storage limit raised", "limit", limit, "before", now.limit)
@@ -169,39 +168,79 @@ func (s *storage) Ready() error {
 	return nil
 }
 
-// Alone returns an error if the server has had no contact with most servers of its cluster for some seconds. Clients of this server can
-// then neither read nor publish, while clients of other servers may.
-func (s *storage) Alone() error {
-	now := s.seen.Load()
-	if now == nil || now.alone.IsZero() || time.Since(now.alone) < mostAlone {
-		return nil
-	}
-	return errors.New("the embedded nats server has no contact with most servers of its cluster")
-}
-
-// condition is what a server says about its JetStream.
-type condition struct {
-	// fault is why JetStream does not work, or nil. After an I/O error, the server disables it or stops writing a stream until a restart.
-	fault error
-	// behind says what the server lacks in comparison with its cluster, or is nil. The server catches up by itself. A restart would only delay that.
-	behind error
-}
-
-func examine(s *server.Server) condition {
+// examine returns what a server says about its JetStream.
+func examine(s *server.Server) (fault, behind error) {
 	if !s.JetStreamEnabled() {
-		return condition{fault: errors.New("jetstream is disabled after an i/o error")}
+		return errors.New("jetstream is disabled after an i/o error"), nil
 	}
-	var now condition
 	clustered := s.JetStreamIsClustered()
 	for _, e := range s.Healthz(&server.HealthzOptions{Details: true}).Errors {
 		err := fmt.Errorf("jetstream: %s", e.Error)
 		switch {
 		// The server reports the write errors of streams nowhere else, and only in words.
 		case strings.Contains(e.Error, "write error"), !clustered && e.Stream != "":
-			now.fault = err
+			fault = err
 		case clustered:
-			now.behind = err
+			behind = err
 		}
 	}
-	return now
+	return fault, behind
+}
+
+// reserve is the inverse of the part of the volume that is kept free of messages. Deleted messages take up space until their file is
+// compacted, which writes the rest of the file a second time.
+const reserve = 8
+
+// storeLimit returns how many bytes of messages a store may hold: what its files occupy plus what is free, less the reserve. Whatever is
+// stored, it is the same before and after a restart, and it grows with the volume.
+//
+// The server's own limit would be three quarters of the free space and the stored data at its start. It would not change when the volume is enlarged.
+func storeLimit(dir string, free func(dir string) (int64, error)) (int64, error) {
+	left, err := free(dir)
+	if err != nil {
+		return 0, err
+	}
+	occupied, err := occupiedBytes(dir)
+	if err != nil {
+		return 0, err
+	}
+	room := occupied + left
+	return room - room/reserve, nil
+}
+
+func occupiedBytes(dir string) (int64, error) {
+	var sum int64
+	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			var info fs.FileInfo
+			if info, err = entry.Info(); err == nil {
+				sum += info.Size()
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // The server removes files all the time.
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("reading the size of %s: %w", dir, err)
+	}
+	return sum, nil
+}
+
+// limited returns the server's options with a limit of the store, and whether the limit is ours. It is not if the configuration file has a
+// max_file, which takes precedence, or if the volume cannot be measured, so that the server chooses the limit.
+func (o Options) limited() (options *server.Options, ours bool, err error) {
+	if options, err = o.options(); err != nil || options.JetStreamMaxStore > 0 {
+		return options, false, err
+	}
+	if err := os.MkdirAll(o.StoreDir, 0o700); err != nil {
+		return nil, false, fmt.Errorf("embedded nats: %w", err)
+	}
+	limit, err := storeLimit(o.StoreDir, o.free)
+	if err != nil || limit <= 0 {
+		return options, false, nil //nolint:nilerr // The server has a limit of its own.
+	}
+	options.JetStreamMaxStore = limit
+	return options, true, nil
 }

@@ -36,12 +36,12 @@ func startOn(t *testing.T, dir string, free int64, config string) *volume {
 	v := &volume{t: t}
 	v.free.Store(free)
 	user, err := nkeys.CreateUser()
-	must(t, err)
+	testkit.Must(t, err)
 	public, err := user.PublicKey()
-	must(t, err)
+	testkit.Must(t, err)
 	path := filepath.Join(t.TempDir(), "nats.conf")
 	config += "\nauthorization { users: [ { nkey: " + public + " } ] }"
-	must(t, os.WriteFile(path, []byte(config), 0o600))
+	testkit.Must(t, os.WriteFile(path, []byte(config), 0o600))
 	options := Options{Listen: "127.0.0.1:-1", StoreDir: dir, ConfigFile: path, free: func(string) (int64, error) { return v.free.Load(), nil }}
 	if v.Server, err = Start(options, slog.New(slog.NewTextHandler(&v.log, nil))); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func startOn(t *testing.T, dir string, free int64, config string) *volume {
 	v.stop() // the test looks after the storage
 	nc, err := nats.Connect(v.ClientURL(), nats.Nkey(public, user.Sign), nats.Timeout(testkit.Patience),
 		nats.DisconnectErrHandler(func(*nats.Conn, error) { v.lost.Add(1) }))
-	must(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(nc.Close)
 	if v.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(testkit.Patience)); err != nil {
 		t.Fatal(err)
@@ -62,9 +62,7 @@ func startOn(t *testing.T, dir string, free int64, config string) *volume {
 func (v *volume) declare() {
 	v.t.Helper()
 	config := jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, MaxBytes: 100_000}
-	if _, err := v.js.CreateStream(v.t.Context(), config); err != nil {
-		v.t.Fatal(err)
-	}
+	testkit.Must(v.t, errIn(v.js.CreateStream(v.t.Context(), config)))
 }
 
 // publish publishes 8 kB.
@@ -82,9 +80,9 @@ func (v *volume) publishWithin(wait time.Duration) error {
 
 func TestTheLimitIsTheVolumeAndNotWhatIsFree(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700))
+	testkit.Must(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700))
 	for _, name := range []string{"c", "a/d", "a/b/e"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), make([]byte, mebibyte), 0o600))
+		testkit.Must(t, os.WriteFile(filepath.Join(dir, name), make([]byte, mebibyte), 0o600))
 	}
 	limit, err := storeLimit(dir, func(string) (int64, error) { return 5 * mebibyte, nil })
 	if err != nil || limit != 7*mebibyte {
@@ -129,9 +127,7 @@ func TestALimitOfTheConfigurationStays(t *testing.T) {
 
 func TestAStoreThatIsFullIsNotReady(t *testing.T) {
 	v := startOn(t, testkit.StoreDir(t), mebibyte, "")
-	if _, err := v.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errIn(v.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}})))
 	if err := v.Ready(); err != nil {
 		t.Errorf("an empty store: %v", err)
 	}
@@ -153,58 +149,42 @@ func TestAStoreThatIsFullIsNotReady(t *testing.T) {
 }
 
 func TestJetStreamIsRestartedAfterAnIOErrorWhenThereIsSpace(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		// fail has JetStream fail, and returns what mends the volume.
-		fail func(v *volume, dir string) (mend func())
-		want string
-	}{
-		{"a stream cannot be written", func(v *volume, dir string) func() {
-			files := filepath.Join(dir, "jetstream", "$G", "streams", "S", "msgs")
-			must(t, os.Rename(files, files+".away"))
-			must(t, os.WriteFile(files, nil, 0o600))
-			// At first it writes to a file that is open.
-			testkit.Eventually(t, "a write fails", func() bool {
-				_ = v.publishWithin(2 * time.Second)
-				now, err := v.look()
-				return err == nil && now.fault != nil && strings.Contains(now.fault.Error(), "write error")
-			})
-			return func() {
-				must(t, os.Remove(files))
-				must(t, os.Rename(files+".away", files))
-			}
-		}, "write error"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			dir := testkit.StoreDir(t)
-			v := startOn(t, dir, 64*mebibyte, "")
-			v.declare()
-			must(t, v.publish())
-			mend := tt.fail(v, dir)
-			v.free.Store(0)
-			v.tend(t.Context())
-			if err := v.Ready(); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("ready: %v, want %q", err, tt.want)
-			}
-			if v.publishWithin(2*time.Second) == nil {
-				t.Error("it was restarted without space")
-			}
-			mend()
-			v.free.Store(64 * mebibyte)
-			for range 2 {
-				v.tend(t.Context())
-			}
-			if err := v.Ready(); err != nil {
-				t.Errorf("ready: %v; the log is\n%s", err, &v.log)
-			}
-			if err := v.publish(); err != nil {
-				t.Errorf("publishing: %v; the log is\n%s", err, &v.log)
-			}
-			stream, err := v.js.Stream(t.Context(), "S")
-			must(t, err)
-			if _, err := stream.GetMsg(t.Context(), 1); err != nil {
-				t.Errorf("what was stored is lost: %v", err)
-			}
-		})
+	dir := testkit.StoreDir(t)
+	v := startOn(t, dir, 64*mebibyte, "")
+	v.declare()
+	testkit.Must(t, v.publish())
+	files := filepath.Join(dir, "jetstream", "$G", "streams", "S", "msgs")
+	testkit.Must(t, os.Rename(files, files+".away"))
+	testkit.Must(t, os.WriteFile(files, nil, 0o600))
+	// At first it writes to a file that is open.
+	testkit.Eventually(t, "a write fails", func() bool {
+		_ = v.publishWithin(2 * time.Second)
+		now, err := v.look()
+		return err == nil && now.fault != nil && strings.Contains(now.fault.Error(), "write error")
+	})
+	v.free.Store(0)
+	v.tend(t.Context())
+	if err := v.Ready(); err == nil || !strings.Contains(err.Error(), "write error") {
+		t.Errorf("ready: %v, want a write error", err)
+	}
+	if v.publishWithin(2*time.Second) == nil {
+		t.Error("it was restarted without space")
+	}
+	testkit.Must(t, os.Remove(files))
+	testkit.Must(t, os.Rename(files+".away", files))
+	v.free.Store(64 * mebibyte)
+	for range 2 {
+		v.tend(t.Context())
+	}
+	if err := v.Ready(); err != nil {
+		t.Errorf("ready: %v; the log is\n%s", err, &v.log)
+	}
+	if err := v.publish(); err != nil {
+		t.Errorf("publishing: %v; the log is\n%s", err, &v.log)
+	}
+	stream, err := v.js.Stream(t.Context(), "S")
+	testkit.Must(t, err)
+	if _, err := stream.GetMsg(t.Context(), 1); err != nil {
+		t.Errorf("what was stored is lost: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -21,15 +22,20 @@ func (certificateKind) Listing() Listing {
 	return Listing{Kind: events.KindCertificate, Resource: certmanagerv1.SchemeGroupVersion.WithResource("certificates"), Grant: grantCustom}
 }
 
-func (certificateKind) Reduce(_ *Keyring, obj any) (*Object, bool) {
+func (certificateKind) Reduce(ring *Keyring, obj any) (*Object, bool) {
 	resource, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return nil, false
 	}
-	return newStatusObject(events.KindCertificate, resource, issueStatus(resource)), true
+	reduced := newStatusObject(events.KindCertificate, resource, issueStatus(resource))
+	reduced.details.keystores = keystoresOf(ring, reduced.Source, resource)
+	return reduced, true
 }
 
 func (certificateKind) Assess(v View, before *LastEvent, o State) (events.Change, bool) {
+	if o.Now != nil {
+		recheckKeystores(v, o.Now)
+	}
 	return assessStatus(v, before, o.Now, func(s status) status { return withSecret(v, o.Now.Source, s) })
 }
 
@@ -95,11 +101,20 @@ func issueStatus(resource *unstructured.Unstructured) *status {
 // timesInSecret replaces the times in a Certificate's status with those of the certificate in its Secret, which cert-manager writes first. The
 // Secret has no renewal time, so that is left out while the status still describes the certificate before.
 func timesInSecret(read events.Status, secret *Object, certificate events.Source) events.Status {
-	if secret == nil || secret.details == nil || secret.details.writer.Source != certificate.String() {
+	if secret == nil || secret.rare().writer.Source != certificate.String() {
 		return read
 	}
-	if notAfter := secret.details.writer.NotAfter; !notAfter.IsZero() && !notAfter.Equal(read.NotAfter) {
+	if notAfter := secret.rare().writer.NotAfter; !notAfter.IsZero() && !notAfter.Equal(read.NotAfter) {
 		read.NotAfter, read.RenewalTime = notAfter, time.Time{}
 	}
 	return read
+}
+
+// certificateName returns the name of the Certificate whose Secret has the annotations, or an empty string.
+func certificateName(annotations map[string]string) string {
+	name := annotations[certmanagerv1.CertificateNameKey]
+	if name == "" || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return "" // The empty name is checked first: validation allocates a message, and most Secrets belong to no Certificate.
+	}
+	return name
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/reloader"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // failingJSON is a Certificate that could not be renewed, with the canary wherever a value could be quoted.
@@ -26,14 +27,14 @@ func day(n int) time.Time { return time.Date(2026, 3, n, 0, 0, 0, 0, time.UTC) }
 
 func TestTransformKeepsTheStatusOfACertificate(t *testing.T) {
 	got, err := Transform(certificateKind{}, keyringOf(1), reloader.Default())(customOf(t, failingJSON))
-	must(t, err)
+	testkit.Must(t, err)
 	want := &Object{
 		Source: events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}, UID: "u", ResourceVersion: "5",
 		details: &details{status: &status{verb: events.VerbFailed, fields: events.Status{
 			Secret: "web-tls", Reason: "Denied", Revision: "12", NotAfter: day(31), RenewalTime: day(21),
 		}}},
 	}
-	wantEqual(t, "what is kept", want, got, cmp.AllowUnexported(Object{}, details{}, request{}, status{}))
+	testkit.WantEqual(t, "what is kept", want, got, cmp.AllowUnexported(Object{}, details{}, request{}, status{}))
 }
 
 func TestTheStatusOfACertificate(t *testing.T) {
@@ -60,7 +61,7 @@ func TestTheStatusOfACertificate(t *testing.T) {
 		{"one whose status cannot be decoded", `{"spec": {"secretName": "web"}, "status": {"revision": "x"}}`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			wantEqual(t, "status", tt.want, issueStatus(customOf(t, tt.resource)), cmp.AllowUnexported(status{}))
+			testkit.WantEqual(t, "status", tt.want, issueStatus(customOf(t, tt.resource)), cmp.AllowUnexported(status{}))
 		})
 	}
 }
@@ -91,7 +92,7 @@ func TestACertificateThatCouldNotBeRenewedIsLookedAtAgain(t *testing.T) {
 			if !ok || change.Status.Expiring != tt.expiring {
 				t.Errorf("event %+v, %t, want one that says expiring %t", change, ok, tt.expiring)
 			}
-			wantEqual(t, "rechecks", tt.rechecks, v.rechecks, cmp.AllowUnexported(recheck{}))
+			testkit.WantEqual(t, "rechecks", tt.rechecks, v.rechecks, cmp.AllowUnexported(recheck{}))
 		})
 	}
 }

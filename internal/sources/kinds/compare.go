@@ -2,21 +2,21 @@ package kinds
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// maxGone is the number of removed keys that an event lists. Without a limit, an object whose key names are dates would list one more with each
-// change.
-const maxGone = 64
-
 // assessContent compares the content of an object with the last event. An object that was created and then changed before anything was published is
 // compared with its first state: for workloads that may already have read that, it was changed and not created. An object that was created shortly
 // before it was first watched may be newer than the pods that read it.
 func assessContent(before *LastEvent, o State) (events.Change, bool) {
 	change, ok := compare(before, o.Now, o.Created)
+	if o.Now != nil && o.Changes > 1 {
+		forgetAdded(&change)
+	}
 	if !ok || o.Now == nil || before != nil {
 		return change, ok
 	}
@@ -32,10 +32,23 @@ func assessContent(before *LastEvent, o State) (events.Change, bool) {
 	}
 	if first, err := NewLastEvent(0, created); err == nil {
 		if changed, ok := compare(first, o.Now, true); ok {
+			if o.Changes > 2 {
+				forgetAdded(&changed)
+			}
 			return changed, true
 		}
 	}
 	return change, true // At least the creation is published.
+}
+
+// forgetAdded takes back that the event adds keys which the source never had: it may have had them with other content, with which pods started.
+func forgetAdded(change *events.Change) {
+	for name, key := range change.Keys {
+		if key.ChangedAt == change.ResourceVersion {
+			key.Added = false
+			change.Keys[name] = key
+		}
+	}
 }
 
 // compare returns the event for an object, compared with the last event on its subject. It returns false if there is nothing to publish. It is a
@@ -44,7 +57,7 @@ func assessContent(before *LastEvent, o State) (events.Change, bool) {
 //	last event     object               event
 //	none           exists               observed; changed if it was created while the watcher ran, or after the one before
 //	exists         same content         none; observed if another object of the name was created while the watcher ran
-//	exists         same content         observed if it was put on hold, or the hold was taken off, or it is ignored now
+//	exists         same content         observed if it was put on hold, or the hold was taken off, or it is ignored now, or other keys count
 //	exists         other content        changed
 //	exists, gone   an earlier state     none: another watcher has seen more of the same object
 //	exists         gone                 deleted
@@ -62,9 +75,10 @@ func compare(before *LastEvent, now *Object, created bool) (events.Change, bool)
 		return appeared(now, created), true
 	case before.isAheadOf(now):
 		return events.Change{}, false
-	case now.details != nil && now.details.temporary:
+	case now.rare().temporary:
 		return events.Change{}, false
 	}
+	now = now.since(before)
 	current, comparable := under(now.fingerprints, before.KeyID())
 	if !comparable {
 		// The key of the last event was removed from the key file. The same object at the same resourceVersion has the same
@@ -72,18 +86,10 @@ func compare(before *LastEvent, now *Object, created bool) (events.Change, bool)
 		if before.Verb() != events.VerbDeleted && before.isOf(now) {
 			return events.Change{}, false
 		}
-		return differs(before, now, created, changedKeys(before.texts(), now.fingerprints[0])), true
+		return differs(before, now, created, differencesOf(before.Change("", now.Source), now.fingerprints[0])), true
 	}
 	if current.all != before.All {
-		earlier := before.texts()
-		names := changedKeys(earlier, current)
-		if now.derived && !current.truncated {
-			names = withoutGenerated(names, earlier)
-			if before.Verb() != events.VerbDeleted && len(names) == 0 {
-				return holds(before, now)
-			}
-		}
-		return differs(before, now, created, names), true
+		return differs(before, now, created, differencesOf(before.Change("", now.Source), current)), true
 	}
 	// An object with the same content that was created meanwhile is a different one. That cannot be concluded for an object found in a list: after
 	// a cluster is rebuilt, all of its objects are different ones.
@@ -94,19 +100,19 @@ func compare(before *LastEvent, now *Object, created bool) (events.Change, bool)
 	return holds(before, now)
 }
 
-// holds returns the event for a source whose content has not changed but whose hold has, or that is ignored now. Changes of the source may wait,
-// for the hold or for something else, and there may be no other event that reports it. That it is not ignored any more is not reported: changes
-// that were forgotten stay so.
+// holds returns the event for a source whose content has not changed but whose hold has, or that is ignored now, or of which other keys count.
+// Changes of the source may wait, for the hold or for something else, and there may be no other event that reports it. That it is not ignored any
+// more is not reported: changes that were forgotten stay so.
 func holds(before *LastEvent, now *Object) (events.Change, bool) {
 	isIgnored := now.ignore && !before.Ignore
-	if before.Verb() == events.VerbDeleted || now.hold() == before.rare().Hold && !isIgnored {
+	isSame := now.rare().hold == before.rare().Hold && !isIgnored && !now.countsOtherwise(before)
+	if before.Verb() == events.VerbDeleted || isSame {
 		return events.Change{}, false
 	}
 	return describe(now, events.VerbObserved, before), true
 }
 
-// isOfHold reports whether an event only reports a new hold, or that the source is ignored now: the source existed before, and its content has not
-// changed.
+// isOfHold reports whether an event is one of those that holds returns: the source existed before, and its content has not changed.
 func isOfHold(before *LastEvent, change events.Change) bool {
 	return before.IsReadable() && change.Verb == events.VerbObserved && change.Previous == ""
 }
@@ -130,9 +136,7 @@ func appeared(now *Object, created bool) events.Change {
 	}
 	change := describe(now, events.VerbChanged, nil)
 	change.Created, change.CreatedAt, change.ChangedAt = true, change.ResourceVersion, change.ResourceVersion
-	if !change.Truncated {
-		change.Changed = changedKeys(nil, now.fingerprints[0])
-	}
+	change.Changed = slices.Sorted(maps.Keys(change.Keys))
 	return change
 }
 
@@ -152,8 +156,8 @@ func markAppeared(change *events.Change) {
 	change.CreatedAt, change.Since = change.ResourceVersion, time.Time{}
 }
 
-// differs returns the event for changed content. The names are the keys that may have changed.
-func differs(before *LastEvent, now *Object, created bool, names []string) events.Change {
+// differs returns the event for changed content.
+func differs(before *LastEvent, now *Object, created bool, found differences) events.Change {
 	change := describe(now, events.VerbChanged, before)
 	change.Previous = before.Fingerprint()
 	change.Created = before.Verb() == events.VerbDeleted
@@ -161,15 +165,28 @@ func differs(before *LastEvent, now *Object, created bool, names []string) event
 		markAppeared(&change)
 	}
 	change.ChangedAt = change.ResourceVersion
-	if change.Truncated {
-		return change
-	}
-	change.Changed = names
-	for _, name := range names {
-		entry := change.Keys[name]
+	setWriters(&change, before, now)
+	buckets := found.buckets
+	for _, name := range found.names {
+		entry, isListed := change.Keys[name]
+		if !isListed && now.fingerprints[0].has(name) {
+			buckets = append(buckets, events.Bucket(name))
+			continue
+		}
 		entry.ChangedAt = change.ResourceVersion
+		entry.Added = entry.Fingerprint != "" && before.hasNeverHad(name)
 		change.Keys[name] = entry
+		change.Changed = append(change.Changed, name)
 	}
+	if change.Buckets == nil && len(buckets) > 0 {
+		change.Buckets = make(map[string]events.Key)
+	}
+	for _, name := range buckets {
+		entry := change.Buckets[name]
+		entry.ChangedAt = change.ResourceVersion
+		change.Buckets[name] = entry
+	}
+	now.uncount(&change, before) // It has the removed keys now, and what has changed.
 	return change
 }
 
@@ -180,37 +197,35 @@ func describe(now *Object, verb events.Verb, before *LastEvent) events.Change {
 	change := events.Change{
 		Verb: verb, Source: now.Source, UID: string(now.UID), ResourceVersion: now.ResourceVersion,
 		Fingerprint: current.all.Text(current.keyID),
-		Ignore:      now.ignore, Match: now.match, Hold: now.hold(), WrittenAt: now.written(),
+		Ignore:      now.ignore, Match: now.match, Hold: now.rare().hold, WrittenAt: now.written(),
+		Problem: now.problem(),
 	}
-	var earlier []events.LastKey
+	if g := now.rare().generated; g != nil {
+		change.Generated = g.event(before)
+	}
+	var earlier events.Change
 	here := func(version string) bool { return events.CompareVersions(version, now.ResourceVersion) <= 0 }
+	date := func(version string) string {
+		if here(version) {
+			return version
+		}
+		return ""
+	}
 	if before != nil {
-		change.Since, earlier = before.rare().Since, before.Keys
-		if here(before.ChangedAt) {
-			change.ChangedAt = before.ChangedAt
-		}
-		if here(before.CreatedAt) {
-			change.CreatedAt = before.CreatedAt
-		}
+		earlier = before.Change("", now.Source)
+		change.Since, change.ChangedAt, change.CreatedAt = earlier.Since, date(earlier.ChangedAt), date(earlier.CreatedAt)
 	}
-	if current.truncated {
-		change.Truncated = true
-		return change
-	}
-	change.Keys = make(map[string]events.Key, len(current.keys))
-	for _, k := range current.keys {
-		change.Keys[k.name] = events.Key{Fingerprint: k.sum.Text(current.keyID)}
+	listed, rest := divide(earlier.Keys, current)
+	change.Truncated, change.Buckets = len(rest) > 0, countRest(earlier, current.keyID, rest, date)
+	change.Keys = make(map[string]events.Key, len(listed))
+	for _, k := range listed {
+		key, _ := earlier.Key(k.name)
+		change.Keys[k.name] = events.Key{Fingerprint: k.sum.Text(current.keyID), ChangedAt: date(key.ChangedAt)}
 	}
 	var gone []events.LastKey
-	for _, k := range earlier {
-		if !here(k.ChangedAt) {
-			continue
-		}
-		if entry, ok := change.Keys[k.Name]; ok {
-			entry.ChangedAt = k.ChangedAt
-			change.Keys[k.Name] = entry
-		} else if k.IsGone() {
-			gone = append(gone, k)
+	for name, key := range earlier.Keys {
+		if key.Fingerprint == "" && here(key.ChangedAt) && !current.has(name) {
+			gone = append(gone, events.LastKey{Name: name, ChangedAt: key.ChangedAt})
 		}
 	}
 	// Keys of equal age are sorted by name, so that two watchers publish the same event.
@@ -220,14 +235,12 @@ func describe(now *Object, verb events.Verb, before *LastEvent) events.Change {
 	for _, k := range gone[:min(len(gone), maxGone)] {
 		change.Keys[k.Name] = events.Key{ChangedAt: k.ChangedAt}
 	}
-	return change
-}
-
-// listable reports whether an event can list every key.
-func listable(keys []keyFingerprint) bool {
-	size := 0
-	for _, k := range keys {
-		size += len(k.name)
+	for _, name := range before.rare().Added {
+		if entry := change.Keys[name]; entry.Fingerprint != "" && entry.ChangedAt != "" {
+			entry.Added = true
+			change.Keys[name] = entry
+		}
 	}
-	return len(keys) <= events.MaxKeys && size <= events.MaxKeyNames
+	now.uncount(&change, before)
+	return change
 }

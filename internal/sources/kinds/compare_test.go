@@ -9,10 +9,12 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/reloader"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// told formats an event as one line: the verb, uid/resourceVersion and changedAt, the keys with their own
-// changedAt (a removed one with a minus), the keys that the event is about, and whatever else is set.
+// told formats an event as one line: the verb, uid/resourceVersion and changedAt, of a status its fields, or the keys with their own changedAt (a
+// removed one with a minus, one that does not count with why, one that counts again with since when) and those that the event is about, and whatever
+// else is set.
 func told(change events.Change) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s/%s", change.Verb, change.UID, change.ResourceVersion)
@@ -29,19 +31,32 @@ func told(change events.Change) string {
 		if k.Fingerprint == "" {
 			name = "-" + name
 		}
-		keys = append(keys, name+at(k.ChangedAt))
+		name += at(k.ChangedAt)
+		if k.Ignored != "" {
+			name += "!" + k.Ignored
+		}
+		if k.Since != "" {
+			name += ">" + k.Since
+		}
+		keys = append(keys, name)
 	}
-	fmt.Fprintf(&b, " {%s} %v", strings.Join(keys, " "), change.Changed)
+	if s := change.Status; s != nil {
+		fmt.Fprintf(&b, " %s of %s: %s", s.Revision, s.Secret, s.Reason)
+	} else {
+		fmt.Fprintf(&b, " {%s} %v", strings.Join(keys, " "), change.Changed)
+	}
 	for _, flag := range []struct {
 		set  bool
 		name string
 	}{
+		{change.Status != nil && change.Status.Expiring, "expiring"},
 		{change.Created, "created"},
 		{change.Truncated, "truncated"},
 		{change.Previous != "", "previous"},
 		{change.Ignore, "ignore"},
 		{change.Match, "match"},
 		{change.Hold != "", "hold: " + change.Hold},
+		{change.Problem != "", "problem: " + change.Problem},
 	} {
 		if flag.set {
 			b.WriteString(" " + flag.name)
@@ -109,11 +124,6 @@ func TestCompare(t *testing.T) {
 			name:   "an earlier object of the same content is nothing: the watcher lags behind another one",
 			before: []*Object{one("v", 6)}, now: one("u", 5), created: true, want: nothing,
 		},
-		{
-			name:   "what changed earlier is carried on when it is deleted, also what was removed",
-			before: []*Object{one("u", 5), objectOf(ring, "u", 6, content{"b": "3"})}, now: nil,
-			want: "deleted u/6@6 {-a@6 b@6} []",
-		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := chain{t: t}
@@ -158,6 +168,67 @@ func TestASourceThatWasGoneHasAppearedWhereItsReturnWasSeen(t *testing.T) {
 			}
 			if c.change.ChangedAt != "5" {
 				t.Errorf("changed at %s, want 5", c.change.ChangedAt)
+			}
+		})
+	}
+}
+
+// Pods that need a key cannot have started before the source had it.
+func TestAKeyThatTheSourceNeverHadIsAddedUntilItChanges(t *testing.T) {
+	ring := keyringOf(1)
+	for _, tt := range []struct {
+		name   string
+		states []content // nil is gone
+		want   bool
+	}{
+		{"it comes", []content{{"a": "1"}, {"a": "1", "b": "1"}}, true},
+		{"it comes into a source without keys", []content{{}, {"b": "1"}}, true},
+		{"it is there from the beginning", []content{{"a": "1", "b": "1"}}, false},
+		{"another key changes after it has come", []content{{"a": "1"}, {"a": "1", "b": "1"}, {"a": "2", "b": "1"}}, true},
+		{"it changes after it has come", []content{{"a": "1"}, {"a": "1", "b": "1"}, {"a": "1", "b": "2"}}, false},
+		{"it was removed and comes back", []content{{"a": "1", "b": "1"}, {"a": "1"}, {"a": "1", "b": "2"}}, false},
+		{"it comes with the source, which had it before it was deleted", []content{{"a": "1", "b": "1"}, nil, {"a": "1", "b": "2"}}, false},
+		{"it comes, and then the source is deleted and made again", []content{{"a": "1"}, {"a": "1", "b": "1"}, nil, {"a": "1", "b": "1"}}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := chain{t: t}
+			for i, state := range tt.states {
+				var now *Object
+				if state != nil {
+					now = objectOf(ring, "u", i+1, state)
+				}
+				c.see(now, i == 0)
+			}
+			if got := c.change.Keys["b"].Added; got != tt.want {
+				t.Errorf("it is added: %t, want %t: %s", got, tt.want, told(c.change))
+			}
+			if c.change.Keys["a"].Added {
+				t.Errorf("the key that was there from the beginning is added: %s", told(c.change))
+			}
+		})
+	}
+}
+
+// Pods may have started with content that was replaced before it could be published.
+func TestAKeyIsNotAddedIfTheSourceHadContentWithoutAnEvent(t *testing.T) {
+	ring := keyringOf(1)
+	before := mustLast(t, appeared(objectOf(ring, "u", 1, content{"a": "1"}), false))
+	first, now := objectOf(ring, "u", 2, content{"a": "1"}), objectOf(ring, "u", 4, content{"a": "1", "b": "2"})
+	for _, tt := range []struct {
+		name  string
+		state State
+		of    *LastEvent
+		want  bool
+	}{
+		{"it came with the only change", State{Now: now, Changes: 1}, before, true},
+		{"there were two", State{Now: now, Changes: 2}, before, false},
+		{"it came after the source", State{Now: now, First: first, Created: true, Changes: 2}, nil, true},
+		{"and there were two changes after that", State{Now: now, First: first, Created: true, Changes: 3}, nil, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			change, _ := assessContent(tt.of, tt.state)
+			if got := change.Keys["b"]; got.Added != tt.want || got.ChangedAt != "4" {
+				t.Errorf("the event says %+v, want that it is added: %t", got, tt.want)
 			}
 		})
 	}
@@ -227,7 +298,7 @@ func TestAHoldOfASourceIsTold(t *testing.T) {
 	state := func(version int, a, why string) *Object {
 		return onHold(objectOf(ring, "u", version, content{"a": a}), why)
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		before []*Object
 		now    *Object
@@ -238,8 +309,7 @@ func TestAHoldOfASourceIsTold(t *testing.T) {
 		{"when it says something else", []*Object{state(5, "1", "migration")}, state(6, "1", "long migration"), "observed u/6 {a} [] hold: long migration"},
 		{"when it is taken off", []*Object{state(5, "1", "migration"), state(6, "2", "migration")}, state(7, "2", ""), "observed u/7@6 {a@6} []"},
 		{"nor by a watcher that lags behind", []*Object{state(7, "1", "migration")}, state(6, "1", ""), nothing},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := chain{t: t}
 			for _, state := range tt.before {
@@ -253,11 +323,8 @@ func TestAHoldOfASourceIsTold(t *testing.T) {
 }
 
 func TestAHoldOfACertificateIsToldThoughOnlyGeneratedKeysDiffer(t *testing.T) {
-	ring := keyringOf(1)
 	generated := func(version int, store, why string) *Object {
-		now := onHold(objectOf(ring, "u", version, content{"tls.crt": "1", "keystore.jks": store}), why)
-		now.derived = true
-		return now
+		return onHold(kept(t, issued, version, content{"tls.crt": "1", "keystore.jks": store}), why)
 	}
 	c := chain{t: t}
 	c.see(generated(5, "1", ""), false)
@@ -266,46 +333,6 @@ func TestAHoldOfACertificateIsToldThoughOnlyGeneratedKeysDiffer(t *testing.T) {
 	}
 	if got, want := c.see(generated(7, "2", "migration"), false), "observed u/7 {keystore.jks tls.crt} [] hold: migration"; got != want {
 		t.Errorf("event %s\n want %s", got, want)
-	}
-}
-
-// many returns a content with the given number of keys, each with a name of size bytes.
-func many(keys, size int) content {
-	data := make(content, keys)
-	for i := range keys {
-		data[fmt.Sprintf("%0*d", size, i)] = "x"
-	}
-	return data
-}
-
-func TestCompareObjectsWithTooManyKeys(t *testing.T) {
-	ring := keyringOf(1)
-	for _, tt := range []struct {
-		name string
-		data content
-	}{
-		{"too many keys", many(events.MaxKeys+1, 8)},
-		{"names that are too long", many(events.MaxKeyNames/250+1, 250)},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			c := chain{t: t}
-			c.see(objectOf(ring, "u", 5, content{"a": "1"}), false)
-			c.see(objectOf(ring, "u", 6, tt.data), false)
-			if !c.change.Truncated || len(c.change.Keys) > 0 || len(c.change.Changed) > 0 {
-				t.Errorf("%d keys listed, %d changed, truncated %t", len(c.change.Keys), len(c.change.Changed), c.change.Truncated)
-			}
-			if got := c.see(objectOf(ring, "u", 7, tt.data), false); got != nothing {
-				t.Errorf("the same content again is %s", got)
-			}
-			tt.data["another"] = "1"
-			c.see(objectOf(ring, "u", 8, tt.data), false)
-			if c.change.ChangedAt != "8" {
-				t.Errorf("after a change the content has changed at %q, want 8", c.change.ChangedAt)
-			}
-		})
-	}
-	if f := objectOf(ring, "u", 5, many(events.MaxKeys+1, 8)).fingerprints[0]; len(f.keys) != 0 || f.all == (sum{}) {
-		t.Errorf("%d fingerprints of keys are kept, want that of all alone", len(f.keys))
 	}
 }
 
@@ -329,7 +356,7 @@ func TestCompareForgetsTheKeysThatWentFirst(t *testing.T) {
 	for day := 9; day <= maxGone+9; day++ {
 		want = append(want, fmt.Sprintf("day-%03d", day))
 	}
-	wantEqual(t, "removed keys that are remembered", want, gone)
+	testkit.WantEqual(t, "removed keys that are remembered", want, gone)
 	if k := c.change.Keys["stays"]; k.ChangedAt != "" {
 		t.Errorf("a key that never changed has changed at %s", k.ChangedAt)
 	}

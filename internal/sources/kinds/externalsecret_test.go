@@ -12,6 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/reloader"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // syncedJSON is an ExternalSecret as the operator leaves it, with the canary wherever a value could be quoted.
@@ -29,7 +30,7 @@ const syncedJSON = `{
 
 func TestTransformKeepsTheStatusOfAnExternalSecret(t *testing.T) {
 	got, err := Transform(externalSecretKind{}, keyringOf(1), reloader.Default())(customOf(t, syncedJSON))
-	must(t, err)
+	testkit.Must(t, err)
 	want := &Object{
 		Source: events.Source{Kind: events.KindExternalSecret, Namespace: "shop", Name: "db"}, UID: "u", ResourceVersion: "5",
 		details: &details{
@@ -39,7 +40,7 @@ func TestTransformKeepsTheStatusOfAnExternalSecret(t *testing.T) {
 			}},
 		},
 	}
-	wantEqual(t, "what is kept", want, got, cmp.AllowUnexported(Object{}, details{}, request{}, status{}))
+	testkit.WantEqual(t, "what is kept", want, got, cmp.AllowUnexported(Object{}, details{}, request{}, status{}))
 	if key, err := cache.MetaNamespaceKeyFunc(got); err != nil || key != "shop/db" {
 		t.Errorf("the informer calls it %q: %v", key, err)
 	}
@@ -73,7 +74,7 @@ func TestTheStatusOfAnExternalSecret(t *testing.T) {
 		{"one whose status cannot be decoded", `{"metadata": {"name": "db"}, "status": {"conditions": {}}}`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			wantEqual(t, "status", tt.want, syncStatus(customOf(t, tt.resource)), cmp.AllowUnexported(status{}))
+			testkit.WantEqual(t, "status", tt.want, syncStatus(customOf(t, tt.resource)), cmp.AllowUnexported(status{}))
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash"
 	"slices"
+	"strings"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -18,10 +19,7 @@ const sumSize = len(sum{}) // bytes that are kept of an HMAC
 type fingerprints struct {
 	keyID string
 	all   sum
-	// keys is sorted by name. It is empty if truncated: an event cannot list so many keys, and a user who can write an object must not control how
-	// much memory it takes.
-	keys      []keyFingerprint
-	truncated bool
+	keys  []keyFingerprint // sorted by name; all of them, because the last event of the source decides which are listed
 }
 
 type keyFingerprint struct {
@@ -45,17 +43,20 @@ func newFingerprints(keyID string, secret []byte, source events.Source, names []
 		mac.Write(data[name])
 		f.keys = append(f.keys, keyFingerprint{name: name, sum: truncated(mac)})
 	}
+	f.all = sumOfAll(mac, source, f.keys)
+	return f
+}
+
+// sumOfAll returns the fingerprint of all keys, which are sorted by name.
+func sumOfAll(mac hash.Hash, source events.Source, keys []keyFingerprint) sum {
 	mac.Reset()
 	mac.Write(identityOf("all", source))
-	for i := range f.keys {
-		text = appendPart(text[:0], f.keys[i].name)
-		mac.Write(append(text, f.keys[i].sum[:]...))
+	var text []byte
+	for i := range keys {
+		text = appendPart(text[:0], keys[i].name)
+		mac.Write(append(text, keys[i].sum[:]...))
 	}
-	f.all = truncated(mac)
-	if !listable(f.keys) {
-		f.keys, f.truncated = nil, true
-	}
-	return f
+	return truncated(mac)
 }
 
 // identityOf returns the beginning of the hashed texts of an object.
@@ -90,21 +91,8 @@ func under(list []fingerprints, keyID string) (fingerprints, bool) {
 	return fingerprints{}, false
 }
 
-// changedKeys lists the names whose values differ, sorted: added, changed and removed ones.
-func changedKeys(before map[string]string, after fingerprints) []string {
-	var names []string
-	seen := make(map[string]bool, len(after.keys))
-	for _, k := range after.keys {
-		seen[k.name] = true
-		if before[k.name] != k.sum.Text(after.keyID) {
-			names = append(names, k.name)
-		}
-	}
-	for name, fingerprint := range before {
-		if !seen[name] && fingerprint != "" {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+// has reports whether there is a key with the name.
+func (f fingerprints) has(name string) bool {
+	_, found := slices.BinarySearchFunc(f.keys, name, func(k keyFingerprint, name string) int { return strings.Compare(k.name, name) })
+	return found
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // flat returns fingerprints as text: that of all keys under "", and each key's under its name.
@@ -43,7 +44,7 @@ func TestFingerprintsAreWhatTheyAlwaysWere(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ring.fingerprint(testSource, tt.data.data())
-			wantEqual(t, "fingerprints", tt.want, flat(got[0]))
+			testkit.WantEqual(t, "fingerprints", tt.want, flat(got[0]))
 		})
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +21,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/sources/openbao"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // testSource is the source of tests that need only one.
@@ -66,7 +67,7 @@ func objectOf(ring *Keyring, uid string, version int, data content) *Object {
 func mustLast(t testing.TB, change events.Change) *LastEvent {
 	t.Helper()
 	entry, err := NewLastEvent(1, change)
-	must(t, err)
+	testkit.Must(t, err)
 	return entry
 }
 
@@ -77,7 +78,7 @@ func printed(keyID, digit string) string { return "k" + keyID + ":" + strings.Re
 func customOf(t testing.TB, content string) *unstructured.Unstructured {
 	t.Helper()
 	resource := &unstructured.Unstructured{}
-	must(t, json.Unmarshal([]byte(content), &resource.Object))
+	testkit.Must(t, json.Unmarshal([]byte(content), &resource.Object))
 	return resource
 }
 
@@ -101,10 +102,10 @@ func secretOf(name, uid, version, value string) *corev1.Secret {
 func pemOf(t testing.TB, serial *big.Int, notAfter time.Time) []byte {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
-	must(t, err)
+	testkit.Must(t, err)
 	template := &x509.Certificate{SerialNumber: serial, NotBefore: notAfter.AddDate(0, -1, 0), NotAfter: notAfter}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	must(t, err)
+	testkit.Must(t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
@@ -131,7 +132,7 @@ func cacheOf(t testing.TB, objects ...*Object) Cache {
 			}
 			cached[kind] = []cache.Indexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)}
 		}
-		must(t, cached[kind][0].Add(seen))
+		testkit.Must(t, cached[kind][0].Add(seen))
 	}
 	return cached
 }
@@ -162,18 +163,65 @@ func viewOf(t testing.TB, now time.Time, objects ...*Object) *viewTest {
 	return v
 }
 
-// must ends the test at an error.
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
+var (
+	storeEpoch = time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)
+	storePath  = events.StorePath{Store: "bao", Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}
+)
+
+// minute returns the time n minutes after the epoch of these tests.
+func minute(n int) time.Time { return storeEpoch.Add(time.Duration(n) * time.Minute) }
+
+// written is the observation of a write that the audit log has a line about. It was read when it was written.
+func written(version int64, operation string, at int) openbao.Observation {
+	seen := audited(polled(version, openbao.Live, at, at), operation)
+	seen.At = minute(at)
+	return seen
+}
+
+// audited is an observation that the audit log has a line about.
+func audited(seen openbao.Observation, operation string) openbao.Observation {
+	seen.Operation = operation
+	return seen
+}
+
+// polled is the observation of metadata that was read.
+func polled(version int64, state openbao.State, at, read int) openbao.Observation {
+	seen := openbao.Observation{
+		Path: storePath, Engine: events.EngineKV, Version: version, State: state, ReadAt: minute(read), Received: minute(read).Add(time.Second),
+	}
+	if at >= 0 {
+		seen.At = minute(at)
+	}
+	return seen
+}
+
+// role is the observation of a static role that was read, and was last rotated at a minute.
+func role(at, read int) openbao.Observation {
+	seen := polled(0, openbao.Live, at, read)
+	seen.Engine = events.EngineDatabase
+	return seen
+}
+
+// received is an observation that was received at another time than the store's clock shows.
+func received(seen openbao.Observation, at int) openbao.Observation {
+	seen.Received = minute(at)
+	return seen
+}
+
+// polledAgain is an observation by a poll after another one.
+func polledAgain(seen openbao.Observation, before int) openbao.Observation {
+	seen.PolledBefore = minute(before)
+	return seen
+}
+
+// requested is the observation of a request in KV v1.
+func requested(state openbao.State, operation, request string, at int) openbao.Observation {
+	return openbao.Observation{
+		Path: storePath, Engine: events.EngineKV, State: state, At: minute(at), Request: request, Operation: operation, Received: minute(at),
 	}
 }
 
-// wantEqual reports how two values differ, where what names them.
-func wantEqual(tb testing.TB, what string, want, got any, options ...cmp.Option) {
-	tb.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		tb.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
+// revisionOf is the revision of a version that was created at a minute.
+func revisionOf(n int64, at int) string { return strconv.FormatInt(n, 10) + "/" + nanos(at) }
+
+func nanos(n int) string { return strconv.FormatInt(minute(n).UnixNano(), 10) }

@@ -34,9 +34,14 @@ func LoadKeyring(path string) (*Keyring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--fingerprint-key-file: %w; make one with: openssl rand -base64 32", err)
 	}
+	return ReadKeyring("--fingerprint-key-file "+path, content)
+}
+
+// ReadKeyring returns the keys of a key file's content. An error names where that comes from.
+func ReadKeyring(from string, content []byte) (*Keyring, error) {
 	ring, err := parseKeyring(content)
 	if err != nil {
-		return nil, fmt.Errorf("--fingerprint-key-file %s: %w; make a key with: openssl rand -base64 32", path, err)
+		return nil, fmt.Errorf("%s: %w; make a key with: openssl rand -base64 32", from, err)
 	}
 	return ring, nil
 }
@@ -82,4 +87,29 @@ func (r *Keyring) fingerprint(source events.Source, data map[string][]byte) []fi
 		result = append(result, newFingerprints(k.id, k.secret, source, names, data))
 	}
 	return result
+}
+
+// all returns the fingerprint of all keys of a source, made again of those of the keys.
+func (k ringKey) all(source events.Source, keys []keyFingerprint) sum {
+	return sumOfAll(hmac.New(sha256.New, k.secret), source, keys)
+}
+
+// digest returns the fingerprint of texts about a source. The domain says what they are.
+func (k ringKey) digest(domain string, source events.Source, parts ...[]byte) sum {
+	mac := hmac.New(sha256.New, k.secret)
+	mac.Write(identityOf(domain, source))
+	for _, part := range parts {
+		mac.Write(appendLength(nil, len(part)))
+		mac.Write(part)
+	}
+	return truncated(mac)
+}
+
+// digest returns the fingerprints of texts about a source with every key, in the order of the ring.
+func (r *Keyring) digest(domain string, source events.Source, parts ...[]byte) []sum {
+	sums := make([]sum, 0, len(r.keys))
+	for _, k := range r.keys {
+		sums = append(sums, k.digest(domain, source, parts...))
+	}
+	return sums
 }

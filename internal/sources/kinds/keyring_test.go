@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // keyLine is a line of a key file: a number, repeated.
@@ -17,10 +19,9 @@ func keyLine(number byte, size int) string {
 func TestParseKeyring(t *testing.T) {
 	first, second := keyringOf(1).keys[0].id, keyringOf(2).keys[0].id
 	for _, tt := range []struct {
-		name    string
-		content string
-		want    []string // the ids
-		err     string
+		name, content string
+		want          []string // the ids
+		err           string
 	}{
 		{name: "the order of the lines is kept", content: keyLine(2, 32) + "\n" + keyLine(1, 32) + "\n", want: []string{second, first}},
 		{
@@ -41,12 +42,12 @@ func TestParseKeyring(t *testing.T) {
 				}
 				return
 			}
-			must(t, err)
+			testkit.Must(t, err)
 			var ids []string
 			for _, k := range ring.keys {
 				ids = append(ids, k.id)
 			}
-			wantEqual(t, "ids", tt.want, ids)
+			testkit.WantEqual(t, "ids", tt.want, ids)
 		})
 	}
 }
@@ -54,7 +55,7 @@ func TestParseKeyring(t *testing.T) {
 func TestLoadKeyringSaysWhichFileAndWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	short := filepath.Join(dir, "short")
-	must(t, os.WriteFile(short, []byte(keyLine(7, 16)), 0o600))
+	testkit.Must(t, os.WriteFile(short, []byte(keyLine(7, 16)), 0o600))
 	for path, want := range map[string]string{
 		filepath.Join(dir, "missing"): "--fingerprint-key-file: open " + filepath.Join(dir, "missing") +
 			": no such file or directory; make one with: openssl rand -base64 32",

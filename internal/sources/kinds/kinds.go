@@ -7,10 +7,8 @@
 package kinds
 
 import (
-	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,9 +33,6 @@ type Kind interface {
 	// there is nothing to publish. It does not set the cluster and the time. The event's Trace is that of its cause, if that is known.
 	Assess(v View, before *LastEvent, o State) (events.Change, bool)
 }
-
-// sourceKinds is the table of the kinds of sources.
-var sourceKinds = []Kind{configMapKind{}, secretKind{}, externalSecretKind{}, certificateKind{}, secretProviderClassKind{}}
 
 const (
 	grantBase                  = "deploy/base/rbac.yaml"
@@ -69,6 +64,8 @@ type State struct {
 	// Created reports that the object was created while the watcher ran, or after the one before, and Recent that an object that was never watched
 	// was created shortly before this watcher began.
 	Created, Recent bool
+	// Changes is how often its content was seen to come or change since its last event. Of all but the last content there is no event then.
+	Changes int
 }
 
 // View has what a kind may use to assess an object.
@@ -100,34 +97,4 @@ func Transform(kind Listed, ring *Keyring, keys reloader.Annotations) cache.Tran
 		}
 		return reduced, nil
 	}
-}
-
-// Select returns the table entries of the kinds. It returns an error for a kind that is unknown or listed twice.
-func Select(names []string) ([]Kind, error) {
-	var selected []Kind
-	for n, name := range names {
-		i := slices.Index(Names(), name)
-		if i < 0 {
-			return nil, fmt.Errorf("--sources: %q, want any of %s", name, strings.Join(Names(), ", "))
-		}
-		if slices.Contains(names[:n], name) {
-			return nil, fmt.Errorf("--sources: %q, want each kind once", strings.Join(names, ","))
-		}
-		selected = append(selected, sourceKinds[i])
-	}
-	return selected, nil
-}
-
-// Names lists the kinds of sources that can be watched.
-func Names() []string {
-	names := make([]string, 0, len(sourceKinds))
-	for _, kind := range sourceKinds {
-		names = append(names, string(kind.Listing().Kind))
-	}
-	return names
-}
-
-// DefaultNames lists the kinds that every cluster has.
-func DefaultNames() []string {
-	return []string{string(events.KindConfigMap), string(events.KindSecret)}
 }

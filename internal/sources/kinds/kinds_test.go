@@ -13,6 +13,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/reloader"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // metaOf returns metadata with the canary wherever a client may have put it.
@@ -87,7 +88,7 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := Transform(tt.source, ring, reloader.Default())(tt.obj)
-			must(t, err)
+			testkit.Must(t, err)
 			reduced, ok := got.(*Object)
 			if !ok {
 				t.Fatalf("it is a %T", got)
@@ -104,7 +105,7 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 			for _, print := range reduced.fingerprints[0].keys {
 				names = append(names, print.name)
 			}
-			wantEqual(t, "keys", tt.keys, names)
+			testkit.WantEqual(t, "keys", tt.keys, names)
 			if key, err := cache.MetaNamespaceKeyFunc(got); err != nil || key != "shop/db" {
 				t.Errorf("the informer calls it %q: %v", key, err)
 			}

@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"slices"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -60,15 +61,14 @@ func (l *LastEvent) usedRequest() string {
 	return cause.Earlier
 }
 
-// texts returns the fingerprints of the keys that existed, by name.
-func (l *LastEvent) texts() map[string]string {
-	texts := make(map[string]string, len(l.Keys))
-	for _, k := range l.Keys {
-		if !k.IsGone() {
-			texts[k.Name] = k.Sum.Text(l.KeyID())
-		}
-	}
-	return texts
+// hasNeverHad reports whether the source never had a key, as far as the event knows: one that was removed is still in it, unless many were since.
+func (l *LastEvent) hasNeverHad(name string) bool {
+	return !l.Truncated && !slices.ContainsFunc(l.Keys, func(k events.LastKey) bool { return k.Name == name })
+}
+
+// isGone reports whether the event lists a key that was removed.
+func (l *LastEvent) isGone(name string) bool {
+	return slices.ContainsFunc(l.Keys, func(k events.LastKey) bool { return k.Name == name && k.IsGone() })
 }
 
 // content returns an event with the same content, and the times at which the keys changed.
@@ -76,6 +76,7 @@ func (l *LastEvent) content(verb events.Verb) events.Change {
 	last := l.Change("", events.Source{})
 	return events.Change{
 		Verb: verb, UID: last.UID, ResourceVersion: last.ResourceVersion, Fingerprint: last.Fingerprint, Keys: last.Keys, Truncated: last.Truncated,
-		ChangedAt: last.ChangedAt, CreatedAt: last.CreatedAt, Since: last.Since, Recent: last.Recent, Ignore: last.Ignore, Match: last.Match,
+		Buckets: last.Buckets, ChangedAt: last.ChangedAt, CreatedAt: last.CreatedAt, Since: last.Since, Recent: last.Recent,
+		Ignore: last.Ignore, Match: last.Match, Generated: last.Generated,
 	}
 }

@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"slices"
 	"time"
 	"unique"
 
@@ -25,10 +26,10 @@ type Object struct {
 	// writtenAt and createdAt are in seconds since 1970, as precise as the API server's times. They are negative if unknown.
 	writtenAt, createdAt int64
 	details              *details // nil for most objects
+	writers              *writers // nil if not known, and for an object that was not written since it was created
 	ignore               bool
 	match                bool
 	AsCreated            bool // it seems not to have been written since it was created
-	derived              bool // the keys generated from a certificate have the fingerprint of the certificate
 }
 
 // details holds the fields that only some objects have.
@@ -39,6 +40,9 @@ type details struct {
 	status    *status    // of an ExternalSecret or a Certificate, nil if it cannot be read
 	mounted   *podStatus // of a pod, which is part of a SecretProviderClass
 	hold      string     // why the source is on hold, empty if it is not
+	generated *generated // the keys that are made from something else, nil if there are none
+	ignoring  *ignoring  // which keys do not count, nil if all do
+	keystores *keystores // how a Certificate wants its keystores, nil if it wants none
 }
 
 // creationTakes is the largest difference between the times that the API server records for one creation. They have a precision of one second.
@@ -53,8 +57,14 @@ func newObject(ring *Keyring, kind events.Kind, meta *metav1.ObjectMeta, data ma
 		fingerprints: ring.fingerprint(source, data),
 		writtenAt:    written.Unix(),
 		createdAt:    meta.CreationTimestamp.Unix(),
-		AsCreated:    written.Sub(meta.CreationTimestamp.Time) <= creationTakes,
+		writers:      writersOf(meta, written),
+		AsCreated:    isAsCreated(meta, written),
 	}
+}
+
+// isAsCreated reports whether an object whose newest write is known seems not to have been written since it was created.
+func isAsCreated(meta *metav1.ObjectMeta, written time.Time) bool {
+	return written.Sub(meta.CreationTimestamp.Time) <= creationTakes
 }
 
 // heed applies the annotations of the source.
@@ -62,19 +72,33 @@ func (o *Object) heed(text map[string]string, keys reloader.Annotations) {
 	o.ignore = text[annotationIgnore] == "true" || text[keys.Ignore] == "true"
 	o.match = text[keys.Match] == "true"
 	if hold := events.HoldText(text[events.AnnotationHold]); hold != "" {
-		if o.details == nil {
-			o.details = &details{}
-		}
-		o.details.hold = hold
+		o.addDetails().hold = hold
+	}
+	if ignored := text[annotationIgnoreKeys]; ignored != "" {
+		i := o.addIgnoring()
+		i.patterns, i.problem = parseIgnored(ignored)
 	}
 }
 
-// hold returns why the source is on hold. It is empty if it is not.
-func (o *Object) hold() string {
+// rare returns the fields that only some objects have.
+func (o *Object) rare() details {
 	if o.details == nil {
-		return ""
+		return details{}
 	}
-	return o.details.hold
+	return *o.details
+}
+
+// addDetails returns these fields, to be set.
+func (o *Object) addDetails() *details {
+	if o.details == nil {
+		o.details = &details{}
+	}
+	return o.details
+}
+
+// HasContentOf reports whether the object has the same data as another state of it.
+func (o *Object) HasContentOf(other *Object) bool {
+	return slices.EqualFunc(o.fingerprints, other.fingerprints, func(a, b fingerprints) bool { return a.all == b.all })
 }
 
 // Created returns when the object was created, or zero if that is unknown.
@@ -103,20 +127,7 @@ func (o *Object) About() events.Source {
 func (o *Object) IsPart() bool { return o.podStatus() != nil }
 
 // podStatus returns the reduced status of a pod, and nil for an object of another kind.
-func (o *Object) podStatus() *podStatus {
-	if o.details == nil {
-		return nil
-	}
-	return o.details.mounted
-}
-
-// newStatusObject reduces a custom resource to its status and the request in its annotations.
-func newStatusObject(kind events.Kind, meta metav1.Object, s *status) *Object {
-	return &Object{
-		Source: nameOf(kind, meta), UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(),
-		details: &details{asked: requestOf(meta.GetAnnotations()), status: s},
-	}
-}
+func (o *Object) podStatus() *podStatus { return o.rare().mounted }
 
 // nameOf names a source. The sources of a namespace share one string for its name, because there may be many.
 func nameOf(kind events.Kind, meta metav1.Object) events.Source {

@@ -4,11 +4,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
+
+// secretsStore is the API of the Secrets Store CSI driver.
+var secretsStore = schema.GroupVersion{Group: "secrets-store.csi.x-k8s.io", Version: "v1"}
 
 // kindPodStatus is the kind of a SecretProviderClassPodStatus. It is not a source: no event is about it.
 const kindPodStatus events.Kind = "secretproviderclasspodstatus"
@@ -55,12 +59,11 @@ type podStatusParts struct {
 // versions have the same fingerprint.
 func newPodStatus(ring *Keyring, resource *unstructured.Unstructured) *Object {
 	mounted := &podStatus{pod: podOf(resource), rewritten: resource.GetGeneration() > 1}
+	writes := &metav1.ObjectMeta{CreationTimestamp: resource.GetCreationTimestamp(), ManagedFields: resource.GetManagedFields()}
+	written := newestWrite(writes)
 	reduced := &Object{
 		Source: nameOf(kindPodStatus, resource), UID: resource.GetUID(), ResourceVersion: resource.GetResourceVersion(),
-		writtenAt: newestWrite(&metav1.ObjectMeta{
-			CreationTimestamp: resource.GetCreationTimestamp(), ManagedFields: resource.GetManagedFields(),
-		}).Unix(),
-		details: &details{mounted: mounted},
+		writtenAt: written.Unix(), writers: writersOf(writes, written), details: &details{mounted: mounted},
 	}
 	var parts podStatusParts
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(resource.Object, &parts); err != nil {

@@ -11,12 +11,13 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/reloader"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestTransformKeepsFingerprintsOfAPodStatus(t *testing.T) {
 	pod := mountedPod{uid: "p1", version: "1", generation: 2, resourceVersion: 5}
 	got, err := Transform(podStatusKind{}, keyringOf(1), reloader.Annotations{})(pod.status(t, "web-0"))
-	must(t, err)
+	testkit.Must(t, err)
 	now := got.(*Object)
 	if want := (podStatus{class: classOfPlay, pod: "p1", rewritten: true}); *now.podStatus() != want {
 		t.Errorf("got %+v, want %+v", *now.podStatus(), want)
@@ -90,7 +91,7 @@ func FuzzReduceSecretProviderClasses(f *testing.F) {
 		}
 		for _, kind := range []Listed{secretProviderClassKind{}, podStatusKind{}} {
 			reduced, err := Transform(kind, keyringOf(1), reloader.Default())(resource)
-			must(t, err)
+			testkit.Must(t, err)
 			now := reduced.(*Object)
 			class := now.About()
 			if class.Name != "" && (class.Kind != events.KindSecretProviderClass || kind.Listing().Kind == kindPodStatus && len(class.Name) > maxStatus) {

@@ -1,7 +1,11 @@
 package kinds
 
 import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"maps"
+	"time"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,14 +30,17 @@ func (secretKind) Reduce(ring *Keyring, obj any) (*Object, bool) {
 	if !ok {
 		return nil, false
 	}
-	data, derived := countedData(secret)
-	reduced := newObject(ring, events.KindSecret, &secret.ObjectMeta, data)
-	reduced.derived, reduced.details = derived, secretDetails(secret)
+	reduced := newObject(ring, events.KindSecret, &secret.ObjectMeta, secret.Data)
+	reduced.details = secretDetails(secret)
+	reduced.heedWriter(ring, &secret.ObjectMeta, secret.Data)
 	return reduced, true
 }
 
 func (secretKind) Assess(v View, before *LastEvent, o State) (events.Change, bool) {
-	change, ok := assessContent(before, o)
+	if o.Now != nil {
+		o.Now = o.Now.withWriter(v.Cached).withSettings(v.Cached)
+	}
+	change, ok := assessObject(v, before, o)
 	if ok && o.Now != nil {
 		writer, asked := writerOf(v.Cached, o.Now, before.usedRequest())
 		if isOfHold(before, change) {
@@ -47,7 +54,7 @@ func (secretKind) Assess(v View, before *LastEvent, o State) (events.Change, boo
 // secretDetails returns who writes a Secret and which request it has. It returns nil if there is nothing to keep, as for most Secrets.
 func secretDetails(secret *corev1.Secret) *details {
 	d := details{asked: requestOf(secret.Annotations)}
-	switch owner, name := externalSecretOwner(&secret.ObjectMeta), certificateName(secret); {
+	switch owner, name := externalSecretOwner(&secret.ObjectMeta), certificateName(secret.Annotations); {
 	case owner != "":
 		d.writer.Source = string(events.KindExternalSecret) + "/" + owner
 	case name != "":
@@ -59,6 +66,26 @@ func secretDetails(secret *corev1.Secret) *details {
 		return nil
 	}
 	return &d
+}
+
+// maxSerial is the maximum length of a serial number, in hexadecimal digits, as in RFC 5280.
+const maxSerial = 40
+
+// leaf returns the serial number, in hexadecimal, and the end of the first certificate in PEM. Both are empty if it cannot be read. The serial
+// number is also empty if it is too long, because an event has no room for one of any length.
+func leaf(chain []byte) (serial string, notAfter time.Time) {
+	block, _ := pem.Decode(chain)
+	if block == nil {
+		return "", time.Time{}
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return "", time.Time{}
+	}
+	if serial = certificate.SerialNumber.Text(16); len(serial) > maxSerial {
+		serial = ""
+	}
+	return serial, certificate.NotAfter.UTC()
 }
 
 type configMapKind struct{}
@@ -78,9 +105,21 @@ func (configMapKind) Reduce(ring *Keyring, obj any) (*Object, bool) {
 		data[name] = []byte(value)
 	}
 	maps.Copy(data, configMap.BinaryData)
-	return newObject(ring, events.KindConfigMap, &configMap.ObjectMeta, data), true
+	reduced := newObject(ring, events.KindConfigMap, &configMap.ObjectMeta, data)
+	reduced.heedWriter(ring, &configMap.ObjectMeta, data)
+	return reduced, true
 }
 
-func (configMapKind) Assess(_ View, before *LastEvent, o State) (events.Change, bool) {
-	return assessContent(before, o)
+func (configMapKind) Assess(v View, before *LastEvent, o State) (events.Change, bool) {
+	return assessObject(v, before, o)
+}
+
+// assessObject compares the content of an object with the last event, as assessContent does, and logs what is wrong with its annotations.
+func assessObject(v View, before *LastEvent, o State) (events.Change, bool) {
+	change, ok := assessContent(before, o)
+	if ok && change.Problem != "" && change.Problem != before.rare().Problem {
+		v.Log.WarnContext(context.Background(), "invalid annotation",
+			"source", o.Now.Source.String(), "namespace", o.Now.Source.Namespace, "err", change.Problem)
+	}
+	return change, ok
 }

@@ -4,13 +4,9 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
-
-// secretsStore is the API of the Secrets Store CSI driver.
-var secretsStore = schema.GroupVersion{Group: "secrets-store.csi.x-k8s.io", Version: "v1"}
 
 // secretProviderClassKind is the kind of the objects that the driver mounts. Only the annotations of the object itself matter: its content is what
 // the driver reports for each pod in a podStatus.
@@ -132,6 +128,7 @@ func changedClass(before *LastEvent, class *Object, pods, news []podState) event
 	}
 	change := describeClass(class, events.VerbChanged, newest, recent[max(0, len(recent)-events.MaxRecent):])
 	change.Previous, change.ChangedAt = before.Fingerprint(), newest.ResourceVersion
+	setWriters(&change, before, newest)
 	return change
 }
 

@@ -98,3 +98,11 @@ func assessStatus(v View, before *LastEvent, now *Object, refine func(status) st
 	current := refine(*now.details.status)
 	return compareStatus(before, now, current, v.Ring.fingerprint(now.Source, current.content()))
 }
+
+// newStatusObject reduces a custom resource to its status and the request in its annotations.
+func newStatusObject(kind events.Kind, meta metav1.Object, s *status) *Object {
+	return &Object{
+		Source: nameOf(kind, meta), UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(),
+		details: &details{asked: requestOf(meta.GetAnnotations()), status: s},
+	}
+}

@@ -1,34 +1,13 @@
 package kinds
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
-
-// toldStatus formats an event about a status as one line.
-func toldStatus(change events.Change) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s/%s", change.Verb, change.UID, change.ResourceVersion)
-	if change.ChangedAt != "" {
-		b.WriteString("@" + change.ChangedAt)
-	}
-	if s := change.Status; s != nil {
-		fmt.Fprintf(&b, " %s of %s: %s", s.Revision, s.Secret, s.Reason)
-		if s.Expiring {
-			b.WriteString(" expiring")
-		}
-	}
-	if change.Previous != "" {
-		b.WriteString(" previous")
-	}
-	return b.String()
-}
 
 // statusStep is the status of an object. Its resourceVersion is its index in a list.
 type statusStep struct {
@@ -54,7 +33,7 @@ func play(t *testing.T, kind events.Kind, list []statusStep) {
 		change, worthSaying := compareStatus(before, now, state, keyringOf(1).fingerprint(source, state.content()))
 		got := nothing
 		if worthSaying {
-			got, before = toldStatus(change), mustLast(t, change)
+			got, before = told(change), mustLast(t, change)
 		}
 		if got != s.want {
 			t.Fatalf("state %d: event %s\n want %s", i+1, got, s.want)
@@ -95,13 +74,13 @@ func TestCompareExternalSecrets(t *testing.T) {
 		{"one that is gone was deleted, once", []statusStep{
 			gone.is(nothing),
 			synced("1-a").is("observed u/2 1-a of db: SecretSynced"),
-			gone.is("deleted u/2"),
+			gone.is("deleted u/2 {} []"),
 			gone.is(nothing),
 		}},
 		{"one that is created again with the same status is observed", []statusStep{
 			synced("1-a").is("observed u/1 1-a of db: SecretSynced"),
 			synced("1-b").is("synced u/2@2 1-b of db: SecretSynced previous"),
-			gone.is("deleted u/2@2"),
+			gone.is("deleted u/2@2 {} []"),
 			synced("1-b").is("observed u/4@2 1-b of db: SecretSynced previous"),
 			synced("1-b").is(nothing),
 		}},
@@ -124,7 +103,7 @@ func TestAnEarlierStatusOfAnObjectIsNothing(t *testing.T) {
 	before := mustLast(t, change)
 	current, printed = content("1")
 	if change, ok := compareStatus(before, at("u", "9"), current, printed); ok {
-		t.Errorf("an earlier status of the same object is %s", toldStatus(change))
+		t.Errorf("an earlier status of the same object is %s", told(change))
 	}
 	if _, ok := compareStatus(before, at("v", "9"), current, printed); !ok {
 		t.Error("the status of another object is nothing")

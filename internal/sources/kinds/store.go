@@ -62,7 +62,7 @@ func compareStore(before *LastEvent, seen openbao.Observation, first time.Time) 
 		Source: seen.Path.Source(), Verb: events.VerbRotated, UID: seen.Path.Store, Truncated: true, WrittenAt: seen.At.UTC(),
 		Store: &events.StoreState{
 			Servers: seen.Servers, Engine: seen.Engine, Version: seen.Version, Operation: seen.Operation, By: seen.By,
-			Revision: storeRevision(seen),
+			Revision: storeRevision(seen), LagSeconds: int64(seen.Lag / time.Second),
 		},
 	}
 	at := seen.At
@@ -134,9 +134,8 @@ func IsKnown(before *LastEvent, seen openbao.Observation) bool {
 	switch {
 	case !live && !wasLive:
 		return seen.Version <= recorded.version
-	case storeRevision(seen) == recorded.revision:
-		return true
-	case live == wasLive && seen.Version == recorded.version && seen.At.Equal(recorded.writtenAt) && !seen.ReadAt.IsZero():
+	case storeRevision(seen) == recorded.revision,
+		live == wasLive && seen.Version == recorded.version && seen.At.Equal(recorded.writtenAt) && !seen.ReadAt.IsZero():
 		return true // Each write in KV v1 is a change, also if two are of one time.
 	case seen.Version > recorded.version && recorded.version > 0, seen.At.After(recorded.at):
 		return false
@@ -155,9 +154,6 @@ func isOlder(before *LastEvent, seen openbao.Observation) bool {
 	return seen.State == openbao.Live && !seen.At.After(recorded.at) && (wasLive || seen.Version < recorded.version)
 }
 
-// maxLag is how long reads must agree on an older state until it counts. No server of a store lags behind that long.
-const maxLag = 5 * time.Minute
-
 // Restores finds the secrets of stores that were restored from a snapshot: reads keep returning an older state than that of the last event. The
 // states of an engine without versions are ordered by the clocks of the store's servers, of which one may be late. It is safe for concurrent use.
 type Restores struct {
@@ -173,7 +169,8 @@ type olderState struct {
 // NewRestores returns the state before anything was read.
 func NewRestores() *Restores { return &Restores{older: make(map[events.Source]olderState)} }
 
-// Lasts records what was read about a secret. It reports whether reads have returned an older state than that of the last event for at least maxLag.
+// Lasts records what was read about a secret. It reports whether reads have returned an older state than that of the last event for at least
+// events.MaxLag.
 func (r *Restores) Lasts(source events.Source, before *LastEvent, seen openbao.Observation) bool {
 	recorded := before.inStore()
 	if recorded == nil || !seen.ReadAt.After(recorded.seenAt) {
@@ -194,5 +191,61 @@ func (r *Restores) Lasts(source events.Source, before *LastEvent, seen openbao.O
 		r.older[source] = olderState{revision: revision, since: seen.ReadAt}
 		return false
 	}
-	return seen.ReadAt.Sub(waiting.since) >= maxLag
+	return seen.ReadAt.Sub(waiting.since) >= events.MaxLag
+}
+
+// storeRevision returns the last part of the event's ID for an observation. It identifies the state, independently of how that was observed. It has
+// the creation time of a version, because versions start at one again if a secret is created again.
+func storeRevision(seen openbao.Observation) string {
+	version, at := strconv.FormatInt(seen.Version, 10), timePart(seen.At)
+	switch {
+	case seen.Request != "":
+		return "request/" + seen.Request
+	case seen.State == openbao.Gone:
+		return "gone" + at
+	case seen.Engine != events.EngineKV:
+		return "rotated" + at
+	case seen.State == openbao.Deleted:
+		return version + "/deleted" + at
+	case seen.State == openbao.Destroyed:
+		return version + "/destroyed"
+	}
+	return version + at
+}
+
+// nextRevision is storeRevision after an event. The store reports no time for some changes, so the previous event is used to distinguish them.
+func nextRevision(before *LastEvent, seen openbao.Observation) string {
+	version := strconv.FormatInt(seen.Version, 10)
+	switch wasLive := before.Verb() != events.VerbDeleted; {
+	case seen.Request != "":
+	case seen.State == openbao.Gone:
+		return "gone/" + before.ResourceVersion
+	case seen.State == openbao.Destroyed:
+		return version + "/destroyed/" + before.ResourceVersion
+	case seen.Lasting:
+		return storeRevision(seen) + "/restored/" + before.ResourceVersion
+	case seen.State == openbao.Live && !wasLive && seen.Version > 0 && seen.Version == before.inStore().version:
+		return version + "/undeleted/" + before.ResourceVersion
+	}
+	return storeRevision(seen)
+}
+
+func timePart(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return "/" + strconv.FormatInt(at.UnixNano(), 10)
+}
+
+// storeContent returns the data to fingerprint for a secret in a store: its version and the time at which that was
+// written. The version alone is not enough: it starts at one again when a secret is recreated. The watcher never sees the content itself.
+func storeContent(change events.Change) map[string][]byte {
+	content := change.Store.Revision
+	if change.Store.Version > 0 {
+		content = strconv.FormatInt(change.Store.Version, 10) + "@" + strconv.FormatInt(change.WrittenAt.UnixNano(), 10)
+	}
+	if change.Verb == events.VerbDeleted {
+		content = "deleted:" + content
+	}
+	return map[string][]byte{"state": []byte(content)}
 }

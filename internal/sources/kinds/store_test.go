@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // TestWhatIsSeenInAStore runs through the history of one secret. Each observation is compared with the last event that was
@@ -19,7 +21,7 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 		want    string
 		created bool
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		first time.Time
 		steps []step
@@ -73,7 +75,7 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 		{name: "the order of events does not follow clocks that go back", steps: []step{
 			{seen: polled(7, openbao.Live, 30, 1), want: "observed " + revisionOf(7, 30)},
 			{seen: received(written(8, "update", 2), 2), want: "rotated " + revisionOf(8, 2)},
-			{seen: received(polled(8, openbao.Destroyed, -1, 3), 3), want: "deleted 8/destroyed/" + nanosAfter(30, 1)},
+			{seen: received(polled(8, openbao.Destroyed, -1, 3), 3), want: "deleted 8/destroyed/" + strconv.FormatInt(minute(30).UnixNano()+1, 10)},
 		}},
 		{name: "a secret whose metadata is gone and that is made anew begins at one again", steps: []step{
 			{seen: written(2, "update", 0), want: "rotated " + revisionOf(2, 0)},
@@ -92,12 +94,10 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 		{name: "the audited deletion of what the store never had is not published", steps: []step{
 			{seen: audited(polled(0, openbao.Gone, 1, 1), "delete")},
 		}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ring := keyringOf(1)
 			var before *LastEvent
-			var fingerprints []string
 			ids := map[string]bool{}
 			for n, step := range tt.steps {
 				change, said := compareStore(before, step.seen, tt.first)
@@ -121,18 +121,14 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 				if _, err := change.Event(); err != nil {
 					t.Fatalf("step %d: the event is refused: %v", n, err)
 				}
-				if before != nil && change.Previous != fingerprints[len(fingerprints)-1] {
+				if before != nil && change.Previous != before.Fingerprint() {
 					t.Errorf("step %d: previous is %s, want that of the event before", n, change.Previous)
 				}
-				fingerprints = append(fingerprints, change.Fingerprint)
 				if change.Verb == events.VerbRotated && change.ChangedAt != change.ResourceVersion {
 					t.Errorf("step %d: changed at %s, want at %s", n, change.ChangedAt, change.ResourceVersion)
 				}
 				earlier := before
-				var err error
-				if before, err = NewLastEvent(uint64(n+1), change); err != nil {
-					t.Fatal(err)
-				}
+				before = mustLast(t, change)
 				if earlier != nil && !before.inStore().at.After(earlier.inStore().at) {
 					t.Errorf("step %d: is of %s, not later than the event before, of %s", n, before.ResourceVersion, earlier.ResourceVersion)
 				}
@@ -153,9 +149,7 @@ func TestFingerprintOfAVersionIsItsOwn(t *testing.T) {
 	if cmp.Equal(content(seven), content(written(7, "update", 1))) {
 		t.Error("a version of a secret that was made anew has the fingerprint of its predecessor")
 	}
-	if diff := cmp.Diff(content(seven), content(polled(7, openbao.Live, 0, 9))); diff != "" {
-		t.Errorf("one version has two fingerprints (-written +polled):\n%s", diff)
-	}
+	testkit.WantEqual(t, "what is fingerprinted of one version", content(seven), content(polled(7, openbao.Live, 0, 9)))
 }
 
 func TestAnOlderStateCountsWhenReadsAgreeOnItForLong(t *testing.T) {
@@ -195,5 +189,13 @@ func TestAnOlderStateCountsWhenReadsAgreeOnItForLong(t *testing.T) {
 				t.Errorf("the last event is %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestTheLagOfAStoreIsInItsEvents(t *testing.T) {
+	seen := written(7, "update", 0)
+	seen.Lag = 8 * time.Second
+	if change, ok := compareStore(nil, seen, time.Time{}); !ok || change.Store.LagSeconds != 8 {
+		t.Errorf("an event: %t, %+v; want a lag of 8 seconds", ok, change.Store)
 	}
 }

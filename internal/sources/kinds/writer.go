@@ -61,10 +61,7 @@ func externalSecretOwner(meta *metav1.ObjectMeta) string {
 // writerOf returns who writes a Secret and which request it was last written for. A request on the Secret itself comes first; if that was used
 // before, the request on the ExternalSecret counts.
 func writerOf(cached Cache, secret *Object, used string) (events.Cause, request) {
-	var own details
-	if secret.details != nil {
-		own = *secret.details
-	}
+	own := secret.rare()
 	if strings.HasPrefix(own.writer.Source, string(events.KindCertificate)+"/") {
 		return own.writer, request{}
 	}

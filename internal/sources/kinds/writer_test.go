@@ -15,9 +15,8 @@ import (
 func TestRequestOf(t *testing.T) {
 	const id = "bao/team-a%2Feu/kv/shop/db v2 ü/7"
 	for _, tt := range []struct {
-		name               string
-		cause, traceparent string
-		want               request
+		name, cause, traceparent string
+		want                     request
 	}{
 		{"an event with its trace", id, testTraceparent, request{event: id, trace: events.TraceContext{Parent: testTraceparent}}},
 		{"an event whose trace is none", id, "00-nonsense", request{event: id}},
@@ -139,10 +138,7 @@ func askedFor(event string) map[string]string {
 
 // writtenBy makes the ExternalSecret db the owner of a Secret.
 func writtenBy(secret *corev1.Secret) *corev1.Secret {
-	controls := true
-	secret.OwnerReferences = []metav1.OwnerReference{
-		{APIVersion: "external-secrets.io/v1", Kind: "ExternalSecret", Name: "db", Controller: &controls},
-	}
+	secret.OwnerReferences = []metav1.OwnerReference{ownedByESO.owner}
 	return secret
 }
 

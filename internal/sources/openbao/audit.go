@@ -1,10 +1,9 @@
 package openbao
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,22 +29,14 @@ const (
 	maxLate = time.Hour
 )
 
-// receiveAt records when the line was received, by our clock. It drops a time that is later than the store's clock can show: the state of a secret in
-// KV v1 would count as the latest forever.
-func (e *entry) receiveAt(now time.Time) {
-	e.received = now
-	if e.at.IsZero() || e.at.After(now.Add(maxAhead)) {
-		e.at = now
-	}
-}
-
 // verdict is how a line was handled. It is the label "result" of keyturn.openbao.audit.lines.
 type verdict string
 
 const (
 	used      verdict = "used"      // about a possible change
 	ignored   verdict = "ignored"   // of no interest, as most lines are
-	malformed verdict = "malformed" // not a line of an audit log
+	malformed verdict = "malformed" // a part of one, or one whose path cannot be used
+	foreign   verdict = "foreign"   // no line of an audit log
 	refused   verdict = "refused"   // from a sender without a token of the store
 	dropped   verdict = "dropped"   // no room
 )
@@ -57,98 +48,114 @@ const (
 	maxTraceHeader = 200
 )
 
-// What a relevant line has. It is searched for before a line is parsed, because most lines are about reads.
-var (
-	responseMark = []byte(`"type":"response"`)
-	engines      = []string{events.EngineKV, events.EngineDatabase, events.EngineLDAP}
-	// Vault Enterprise recovers what a snapshot has at the path.
-	operations = []string{"create", "update", "patch", "delete", "recover"}
-)
+// operations may change what readers see. Vault Enterprise recovers what a snapshot has at the path.
+var operations = []string{"create", "update", "patch", "delete", "recover"}
 
-// auditLine is the part of a line that is decoded. Tokens and the HMACs of values have no field.
-type auditLine struct {
-	Time  instant `json:"time"`
-	Type  string  `json:"type"`
-	Error filled  `json:"error"`
-	Auth  struct {
-		DisplayName string `json:"display_name"`
-	} `json:"auth"`
-	Request *struct {
-		ID        string `json:"id"`
-		Operation string `json:"operation"`
-		MountType string `json:"mount_type"`
-		Namespace struct {
-			Path string `json:"path"`
-		} `json:"namespace"`
-		Path    string              `json:"path"`
-		Headers map[string][]string `json:"headers"`
-	} `json:"request"`
-	Response struct {
-		Data struct {
-			Version integer `json:"version"`
-			Error   filled  `json:"error"`
-			Status  integer `json:"http_status_code"`
-		} `json:"data"`
-	} `json:"response"`
+// record is the part of an object that is decoded, which may be an entry. Tokens and the HMACs of values have no field.
+type record struct {
+	entry
+	typ                       string
+	hasRequest                bool
+	requestError, answerError string // the start of each
+	status                    int64
+	engine                    string
 }
 
-// decodeLine decodes one line of an audit log. The entry is set only if the verdict is used, and does not alias the line's memory.
-func decodeLine(line []byte) (entry, verdict) {
-	// The audit device has an option that adds a prefix to each line.
-	start := bytes.IndexByte(line, '{')
-	if start < 0 {
-		return entry{}, malformed
-	}
-	line = line[start:]
-	if !promising(line) {
-		return entry{}, ignored
-	}
-	var l auditLine
-	if err := json.Unmarshal(line, &l); err != nil {
-		return entry{}, malformed
-	}
-	if l.Type != "response" || l.Request == nil || bool(l.Error) || bool(l.Response.Data.Error) || l.Response.Data.Status >= 400 {
-		return entry{}, ignored
-	}
-	if !slices.Contains(engines, l.Request.MountType) || !slices.Contains(operations, l.Request.Operation) {
-		return entry{}, ignored
-	}
-	e := entry{
-		at:        time.Time(l.Time),
-		namespace: cmp.Or(strings.Trim(l.Request.Namespace.Path, "/"), events.RootNamespace),
-		path:      l.Request.Path,
-		operation: l.Request.Operation,
-		request:   strings.TrimSpace(events.Shorten(l.Request.ID, maxLabel)), // the ID of an event ends with it, and has no space around it
-		by:        events.Shorten(l.Auth.DisplayName, maxLabel),
-		trace:     traceOf(l.Request.Headers),
-		version:   int64(l.Response.Data.Version),
-	}
-	if len(e.path)+len(e.namespace) > maxPath || !isPath(e.path) || !isPath(e.namespace) {
-		return entry{}, malformed
-	}
-	return e, used
-}
+// entryFields are the fields that entries have. What is in other fields of an object is searched.
+var entryFields = []string{"type", "time", "error", "auth", "request", "response"}
 
-// traceOf returns the trace context that the writer sent, if the store logs that header in clear text.
-func traceOf(headers map[string][]string) events.TraceContext {
-	var sent events.TraceContext
-	for name, values := range headers {
-		switch {
-		case len(values) != 1 || len(values[0]) > maxTraceHeader:
-		case strings.EqualFold(name, "traceparent"):
-			sent.Parent = values[0]
-		case strings.EqualFold(name, "tracestate"):
-			sent.State = values[0]
+// read reads the value at a path in the object, whose names are separated by dots. It returns what the stream does.
+func (r *record) read(in *stream, path string) bool {
+	switch path {
+	case "auth", "request", "request.namespace", "request.headers", "response", "response.data":
+		if path == "request" {
+			r.hasRequest = in.token() == '{'
 		}
+		return in.object(func(name []byte) bool { return r.read(in, path+"."+strings.ToLower(string(name))) }) // Headers are in any case.
+	case "type":
+		return in.str(maxLabel, &r.typ)
+	case "time":
+		var text string
+		return in.str(maxLabel, &text) && (*instant)(&r.at).UnmarshalJSON(strconv.AppendQuote(nil, text)) == nil
+	case "error":
+		return in.str(1, &r.requestError)
+	case "auth.display_name":
+		return in.str(4*maxLabel, &r.by)
+	case "request.id":
+		return in.str(4*maxLabel, &r.request)
+	case "request.operation":
+		return in.str(maxLabel, &r.operation)
+	case "request.mount_type":
+		return in.str(maxLabel, &r.engine)
+	case "request.path":
+		return in.str(maxPath+1, &r.path)
+	case "request.namespace.path":
+		return in.str(maxPath+1, &r.namespace)
+	case "request.headers.traceparent":
+		return readHeader(in, &r.trace.Parent)
+	case "request.headers.tracestate":
+		return readHeader(in, &r.trace.State)
+	case "response.data.version":
+		return in.number(&r.version)
+	case "response.data.error":
+		return in.str(1, &r.answerError)
+	case "response.data.http_status_code":
+		return in.number(&r.status)
 	}
-	return sent.Valid()
+	return in.skip()
 }
 
-// promising reports whether a line, or the start of a long one, may be relevant. The stores write JSON without spaces, and these fields before any
-// that can be long.
-func promising(line []byte) bool {
-	has := func(field string, values []string) bool {
-		return slices.ContainsFunc(values, func(value string) bool { return bytes.Contains(line, []byte(`"`+field+`":"`+value+`"`)) })
+// readHeader reads a header, if the store logs it in clear text. One that was sent several times is left out.
+func readHeader(in *stream, out *string) bool {
+	if in.token() != '[' {
+		return in.skip()
 	}
-	return bytes.Contains(line, responseMark) && has("mount_type", engines) && has("operation", operations)
+	in.at++
+	count := 0
+	ok := in.list(']', func() bool {
+		count++
+		return in.str(maxTraceHeader+1, out)
+	})
+	if count != 1 || len(*out) > maxTraceHeader {
+		*out = ""
+	}
+	return ok
+}
+
+// isPart reports whether a record that is not whole is of an entry.
+func (r *record) isPart() bool { return r.typ == "request" || r.typ == "response" || r.hasRequest }
+
+func (r *record) isEntry() bool { return r.hasRequest && (r.typ == "request" || r.typ == "response") }
+
+// mayBeChange reports whether a record, which may be incomplete, may be about a change that readers see.
+func (r *record) mayBeChange() bool {
+	_, isRead := placesOf[r.engine]
+	return r.typ != "request" && isRead && slices.Contains(operations, r.operation)
+}
+
+// finding returns what a whole entry means.
+func (r *record) finding() finding {
+	if !r.mayBeChange() || r.requestError != "" || r.answerError != "" || r.status >= 400 {
+		return finding{verdict: ignored}
+	}
+	e := r.entry
+	e.namespace = cmp.Or(strings.Trim(e.namespace, "/"), events.RootNamespace)
+	e.request = strings.TrimSpace(events.Shorten(e.request, maxLabel)) // The ID of an event ends with it, and has no space around it.
+	e.by, e.trace = events.Shorten(e.by, maxLabel), e.trace.Valid()
+	if len(e.path)+len(e.namespace) > maxPath || !isPath(e.path) || !isPath(e.namespace) {
+		return finding{verdict: malformed, isLost: true}
+	}
+	return finding{verdict: used, entry: e}
+}
+
+// instant is a time in the years 1970 to 2199: events have times as nanoseconds since 1970, and 64 bits of them end in the year 2262. Anything else
+// decodes to zero.
+type instant time.Time
+
+func (i *instant) UnmarshalJSON(text []byte) error {
+	var t time.Time
+	if t.UnmarshalJSON(text) == nil && t.UTC().Year() >= 1970 && t.UTC().Year() < 2200 {
+		*i = instant(t.UTC())
+	}
+	return nil
 }

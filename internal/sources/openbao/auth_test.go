@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestALoginThatIsRefusedIsNotRepeatedUntilTheRoleIsLocked(t *testing.T) {
@@ -44,7 +46,7 @@ func TestALoginThatIsRefusedIsNotRepeatedUntilTheRoleIsLocked(t *testing.T) {
 		}
 		// Other credentials are tried at once.
 		store.do("auth/machines/login", login)
-		must(t, os.WriteFile(file, []byte("canary-secret"), 0o600))
+		testkit.Must(t, os.WriteFile(file, []byte("canary-secret"), 0o600))
 		after(2 * time.Minute)
 		if store.given != 1 || r.count(t, "keyturn.openbao.polls", "success") == 0 {
 			t.Errorf("logged in %d times:\n%s", store.given, r.log)

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestATokenIsOfOneStore(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, content string
 		stores        []string
 		wrong         string // of the error
@@ -22,17 +24,16 @@ func TestATokenIsOfOneStore(t *testing.T) {
 		{name: "one token of two stores", content: "one " + goodToken + "\ntwo " + goodToken, stores: []string{"one", "two"}, store: "two", want: true},
 		{name: "several stores need names", content: goodToken, stores: []string{"one", "two"}, wrong: "token 1 is not for one of the stores"},
 		{name: "a store that is not there", content: "one " + otherToken + "\nthree " + goodToken, stores: []string{"one", "two"}, wrong: "token 2 is not for one"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			b, err := newBearers(tokensOf(t, test.content), test.stores)
+			b, err := bearersOf(t, test.content, test.stores...)
 			if test.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wrong) || strings.Contains(err.Error(), goodToken) {
 					t.Errorf("%v, want %q and no token", err, test.wrong)
 				}
 				return
 			}
-			must(t, err)
+			testkit.Must(t, err)
 			if got := b.allow(&http.Request{Header: http.Header{"Authorization": {"Bearer " + goodToken}}}, &intake{store: test.store}); got != test.want {
 				t.Errorf("allowed: %t, want %t", got, test.want)
 			}
@@ -40,8 +41,8 @@ func TestATokenIsOfOneStore(t *testing.T) {
 	}
 }
 
-// tokensOf returns the options of a receiver with a file of tokens.
-func tokensOf(t *testing.T, content string) *Options {
+// bearersOf returns the bearers of a file of tokens.
+func bearersOf(t *testing.T, content string, stores ...string) (*bearers, error) {
 	t.Helper()
-	return &Options{AuditTokenFile: write(t, "tokens", content), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	return newBearers(write(t, "tokens", content), &Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, stores)
 }

@@ -3,12 +3,10 @@ package openbao
 import (
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestErrorsOfAStoreAreOneLineWithoutItsPages(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, body string
 		status     int
 		want, kind string
@@ -18,8 +16,7 @@ func TestErrorsOfAStoreAreOneLineWithoutItsPages(t *testing.T) {
 		{name: "a page of a proxy", status: 502, body: "<html>canary</html>", want: "requesting x: the store answered 502", kind: "status-502"},
 		{name: "an answer that is not JSON", status: 200, body: "canary", want: "requesting x: malformed answer", kind: "malformed"},
 		{name: "no connection", status: 0, want: `requesting x: Get "http://bao/v1/x": dialing: unexpected EOF`, kind: "unreachable"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			store := newFakeStore(kv2)
 			store.say("x", test.status, test.body)
@@ -28,9 +25,7 @@ func TestErrorsOfAStoreAreOneLineWithoutItsPages(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if diff := cmp.Diff([]string{test.want, test.kind}, []string{err.Error(), kind(err)}); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			wantEqual(t, "the error and its kind", []string{test.want, test.kind}, []string{err.Error(), kind(err)})
 		})
 	}
 }

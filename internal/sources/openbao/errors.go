@@ -31,6 +31,8 @@ var (
 	errPath = errors.New("malformed path")
 	// errSilent means that no request was made, because the store answered none of the last ones.
 	errSilent = errors.New("the store has stopped answering")
+	// errUsedUp means that the configured token had a limited number of uses.
+	errUsedUp = errors.New("the token is used up, because the number of its uses is limited: want one without num_uses")
 	// errNotPolled means that the first poll of a store has not ended.
 	errNotPolled = errors.New("not polled yet")
 )
@@ -80,6 +82,7 @@ func code(err error) int {
 func kind(err error) string {
 	for sentinel, kind := range map[error]string{
 		errUnversioned: "unversioned", errNoMount: "no-mount", errEngine: "engine", errTooMany: "too-many", errAnswer: "malformed",
+		errUsedUp: "used-up",
 	} {
 		if errors.Is(err, sentinel) {
 			return kind

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -67,7 +66,6 @@ func (f *fakeStore) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.asked = append(f.asked, name)
 	answer := f.answers[name]
 	f.mu.Unlock()
-	recorder := httptest.NewRecorder()
 	status, body := http.StatusNotFound, `{"errors":[]}`
 	if answer != nil {
 		status, body = answer(r)
@@ -75,12 +73,18 @@ func (f *fakeStore) RoundTrip(r *http.Request) (*http.Response, error) {
 	if status == 0 {
 		return nil, fmt.Errorf("dialing: %w", io.ErrUnexpectedEOF)
 	}
+	return response(r, status, body), nil
+}
+
+// response returns an answer of a store.
+func response(r *http.Request, status int, body string) *http.Response {
+	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	recorder.WriteHeader(status)
 	io.WriteString(recorder, body) //nolint:errcheck // a recorder takes all
 	response := recorder.Result()
 	response.Request = r
-	return response, nil
+	return response
 }
 
 const (
@@ -127,14 +131,6 @@ func (r *rig) seen() map[string]Observation {
 func paths(seen map[string]Observation) []string { return slices.Sorted(maps.Keys(seen)) }
 
 // metadataOf returns an answer about a secret with a single version.
-func metadataOf(version int, created, more string) string {
-	return fmt.Sprintf(`{"data":{"current_version":%d,"versions":{"%d":{"created_time":%q,"deletion_time":"","destroyed":false%s}}}}`, version, version, created, more)
-}
-
-// clientOf returns a client of a fake store.
-func clientOf(t *testing.T, store *fakeStore) *client {
-	t.Helper()
-	c, err := newClient(&storeConfig{servers: []string{"http://bao"}, Auth: authConfig{Token: "canary"}}, store, time.Now, slog.New(slog.DiscardHandler))
-	must(t, err)
-	return c
+func metadataOf(version int, created string) string {
+	return fmt.Sprintf(`{"data":{"current_version":%d,"versions":{"%d":{"created_time":%q,"deletion_time":"","destroyed":false}}}}`, version, version, created)
 }

@@ -29,7 +29,7 @@ func New(o Options) (*Feed, error) {
 	if !o.Enabled() {
 		return f, nil
 	}
-	configs, err := loadConfig(o.ConfigFile)
+	config, err := loadConfig(o.ConfigFile)
 	if err != nil {
 		return nil, err
 	}
@@ -38,26 +38,26 @@ func New(o Options) (*Feed, error) {
 		return nil, fmt.Errorf("making the metrics: %w", err)
 	}
 	references := &sharedReferences{options: &f.options}
-	for i := range configs {
-		p, err := newPipeline(&configs[i], &f.options, references, m)
+	for i := range config.Stores {
+		p, err := newPipeline(&config.Stores[i], &f.options, references, m)
 		if err != nil {
 			return nil, fmt.Errorf("--openbao-config: %s: stores[%d]: %w", o.ConfigFile, i, err)
 		}
 		f.pipelines = append(f.pipelines, p)
 	}
-	return f, f.expose(m)
+	return f, f.expose(m, config.Audit)
 }
 
-// expose makes the HTTP receiver and the gauges of all stores.
-func (f *Feed) expose(m *metrics) error {
+// expose makes the HTTP receiver, with its files, and the gauges of all stores.
+func (f *Feed) expose(m *metrics, files auditConfig) error {
 	intakes, statuses := map[string]*intake{}, map[string]*status{}
 	for _, p := range f.pipelines {
 		intakes[p.config.Name], statuses[p.config.Name] = p.intake, p.status
 	}
 	if f.options.AuditListen != "" {
 		var err error
-		if f.receiver, err = newHTTPReceiver(&f.options, intakes); err != nil {
-			return err
+		if f.receiver, err = newHTTPReceiver(files, &f.options, intakes); err != nil {
+			return fmt.Errorf("--openbao-config: %s: audit.%w", f.options.ConfigFile, err)
 		}
 		for store, s := range statuses {
 			if f.receiver.bearers.has(store) {
@@ -142,8 +142,10 @@ func newPipeline(config *storeConfig, o *Options, references *sharedReferences, 
 	}
 	c, err := newClient(config, cmp.Or[http.RoundTripper](o.Transport, &storeTransport{transport}), o.Now, log)
 	s := newStatus(log, o.Now)
+	in := newIntake(config.Name, s, m, o.Now)
+	in.omitsAuthors = config.OmitAuthors
 	return &pipeline{
-		config: config, options: o, references: references, intake: newIntake(config.Name, s, m, o.Now), client: c, status: s, metrics: m,
+		config: config, options: o, references: references, intake: in, client: c, status: s, metrics: m,
 	}, err
 }
 
@@ -151,7 +153,7 @@ func (p *pipeline) run(ctx context.Context, sink func(Observation) bool) {
 	defer p.client.close()
 	out := newOutlet(sink, p.status, p.client)
 	metadata := &metadataReader{
-		origin: origin{store: p.config.Name, servers: p.config.servers}, client: p.client, mounts: newMountTable(p.client), rotations: newLooks(),
+		config: p.config, client: p.client, mounts: newMountTable(p.client), rotations: newLooks(),
 	}
 	follow := &follower{
 		looks: p.intake.looks, metadata: metadata, outlet: out, status: p.status, polls: p.intake.polls, now: p.options.Now,

@@ -1,16 +1,9 @@
 package openbao
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,35 +15,23 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// certificate writes a certificate for 127.0.0.1 and its key to the files and returns a pool with it.
-func certificate(t *testing.T, certFile, keyFile string, serial int64) *x509.CertPool {
+// certificate writes a certificate of a new authority and its key to the files of a folder, and returns a pool with the authority.
+func certificate(t *testing.T, folder string) *x509.CertPool {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "audit"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	must(t, err)
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-	must(t, err)
-	encoded := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	for file, content := range map[string][]byte{certFile: encoded, keyFile: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})} {
-		must(t, os.WriteFile(file, content, 0o600))
-	}
+	testkit.NewCA(t).Issue(t, folder, time.Now().Add(time.Hour))
+	authority, err := os.ReadFile(folder + "/ca.crt")
+	testkit.Must(t, err)
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(encoded)
+	pool.AppendCertsFromPEM(authority)
 	return pool
 }
 
 func TestCertificatesAndTokensAreReadAgain(t *testing.T) {
-	folder := t.TempDir()
-	certFile, keyFile, tokenFile := folder+"/tls.crt", folder+"/tls.key", write(t, "tokens", goodToken)
-	pool := certificate(t, certFile, keyFile, 1)
+	folder, tokenFile := t.TempDir(), write(t, "tokens", goodToken)
+	pool := certificate(t, folder)
 	clock := &aheadClock{}
 	r := newRig(t, askOnly, func(o *Options) {
-		o.AuditListen, o.AuditTokenFile, o.AuditTLSCertFile, o.AuditTLSKeyFile = "127.0.0.1:0", tokenFile, certFile, keyFile
+		o.receive(t, fmt.Sprintf("tokenFile: %s, tlsCertFile: %s/tls.crt, tlsKeyFile: %[2]s/tls.key", tokenFile, folder))
 		o.Now, o.Transport = clock.now, newFakeStore(kv2)
 	})
 	r.start(t)
@@ -64,8 +45,8 @@ func TestCertificatesAndTokensAreReadAgain(t *testing.T) {
 		t.Fatalf("status %d, want 204", got)
 	}
 	const newToken = "a-new-token-which-is-longer"
-	pool = certificate(t, certFile, keyFile, 2)
-	must(t, os.WriteFile(tokenFile, []byte(newToken), 0o600))
+	pool = certificate(t, folder)
+	testkit.Must(t, os.WriteFile(tokenFile, []byte(newToken), 0o600))
 	clock.add(recheck)
 	if got := status(pool, newToken); got != http.StatusNoContent {
 		t.Errorf("status %d with the new token, want 204", got)
@@ -74,7 +55,7 @@ func TestCertificatesAndTokensAreReadAgain(t *testing.T) {
 		t.Errorf("status %d with the old token, want 401", got)
 	}
 	// A malformed file changes nothing.
-	must(t, os.WriteFile(tokenFile, []byte("short"), 0o600))
+	testkit.Must(t, os.WriteFile(tokenFile, []byte("short"), 0o600))
 	for range 2 {
 		clock.add(recheck)
 		if got := status(pool, newToken); got != http.StatusNoContent {
@@ -95,19 +76,17 @@ func (c *aheadClock) add(d time.Duration) { c.ahead.Add(int64(d)) }
 
 func TestTheCertificateAuthorityOfAStoreIsReadAgain(t *testing.T) {
 	folder := t.TempDir()
-	certFile, keyFile, authority := folder+"/tls.crt", folder+"/tls.key", folder+"/ca.crt"
-	// rotate makes the store use another certificate, and trust makes that the file of the authority.
+	authority := folder + "/trusted.crt"
+	// rotate makes the store use a certificate of another authority, and trust makes that the file of the authority.
 	var serving atomic.Pointer[tls.Certificate]
-	rotate := func(serial int64) {
-		certificate(t, certFile, keyFile, serial)
-		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-		must(t, err)
+	rotate := func() {
+		certificate(t, folder)
+		pair, err := tls.LoadX509KeyPair(folder+"/tls.crt", folder+"/tls.key")
+		testkit.Must(t, err)
 		serving.Store(&pair)
 	}
-	trust := func() {
-		must(t, os.Rename(certFile, authority))
-	}
-	rotate(1)
+	trust := func() { testkit.Must(t, os.Rename(folder+"/ca.crt", authority)) }
+	rotate()
 	trust()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"data":{"keys":["a"]}}`)
@@ -126,9 +105,9 @@ func TestTheCertificateAuthorityOfAStoreIsReadAgain(t *testing.T) {
 		_, err := feed.pipelines[0].client.list(t.Context(), "root", "secret/metadata", "")
 		return err
 	}
-	must(t, works())
+	testkit.Must(t, works())
 
-	rotate(2)
+	rotate()
 	server.CloseClientConnections()
 	if err := works(); err == nil {
 		t.Fatal("the store is trusted with a certificate of another authority")

@@ -4,17 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
+	"github.com/google/go-cmp/cmp"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -51,9 +51,8 @@ func newRig(t *testing.T, config string, change func(*Options)) *rig {
 		change(&r.options)
 	}
 	var err error
-	if r.feed, err = New(r.options); err != nil {
-		t.Fatal(err)
-	}
+	r.feed, err = New(r.options)
+	testkit.Must(t, err)
 	return r
 }
 
@@ -122,36 +121,15 @@ func (r *rig) lines(t *testing.T, result verdict) int64 {
 	return r.count(t, "keyturn.openbao.audit.lines", string(result))
 }
 
-func (r *rig) count(t *testing.T, name, result string) int64 {
+// count returns a count of that result, of all stores.
+func (r *rig) count(t *testing.T, name, result string) (total int64) {
 	t.Helper()
-	var collected metricdata.ResourceMetrics
-	must(t, r.reader.Collect(context.WithoutCancel(t.Context()), &collected))
-	var total int64
-	for _, scope := range collected.ScopeMetrics {
-		for _, metric := range scope.Metrics {
-			sum, ok := metric.Data.(metricdata.Sum[int64])
-			if metric.Name != name || !ok {
-				continue
-			}
-			for _, point := range sum.DataPoints {
-				if got, _ := point.Attributes.Value(attribute.Key("result")); got.AsString() == result {
-					total += point.Value
-				}
-			}
+	for measured, value := range measuredBy(t, r.reader) {
+		if strings.HasPrefix(measured, name+"{result="+result+",") {
+			total += value
 		}
 	}
 	return total
-}
-
-// repeated returns the line of the first write that many times, each of a request of its own, about a path of its own.
-func repeated(t testing.TB, times int) [][]byte {
-	t.Helper()
-	line, lines := samples(t, "openbao-2.6.2.jsonl")["response create secret/data/shop/db"], make([][]byte, times)
-	for i := range lines {
-		lines[i] = bytes.Replace(line, []byte(`"id":"b79fa2e1-`), fmt.Appendf(nil, `"id":"%08d-`, i), 1)
-		lines[i] = bytes.Replace(lines[i], []byte("data/shop/db"), fmt.Appendf(nil, "data/shop/%d", i), 1)
-	}
-	return lines
 }
 
 // afterSamples is a clock that begins soon after the samples of OpenBao were recorded, so that their lines are not late.
@@ -164,7 +142,7 @@ func afterSamples() func() time.Time {
 func write(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, []byte(content), 0o600))
+	testkit.Must(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -172,14 +150,14 @@ func write(t *testing.T, name, content string) string {
 func samples(t testing.TB, file string) map[string][]byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", file))
-	must(t, err)
+	testkit.Must(t, err)
 	found := map[string][]byte{}
 	for line := range bytes.Lines(content) {
 		var about struct {
 			Type    string
 			Request struct{ Operation, Path string }
 		}
-		must(t, json.Unmarshal(line, &about))
+		testkit.Must(t, json.Unmarshal(line, &about))
 		name := about.Type + " " + about.Request.Operation + " " + about.Request.Path
 		for found[name] != nil {
 			name += "#"
@@ -187,6 +165,12 @@ func samples(t testing.TB, file string) map[string][]byte {
 		found[name] = bytes.TrimSpace(line)
 	}
 	return found
+}
+
+// wantEqual compares two values, with all fields of structs.
+func wantEqual(t testing.TB, what string, want, got any) {
+	t.Helper()
+	testkit.WantEqual(t, what, want, got, cmp.Exporter(func(reflect.Type) bool { return true }))
 }
 
 // orElse returns the value, or the fallback if it is empty.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
 )
 
 const (
@@ -131,7 +132,7 @@ func (f *follower) run(ctx context.Context) {
 // lookAtDue looks at the paths that are due at a time, a few at once.
 func (f *follower) lookAtDue(ctx context.Context, from *looks, at time.Time) {
 	due := from.take(at)
-	inParallel(len(due), func(i int) {
+	workqueue.ParallelizeUntil(context.WithoutCancel(ctx), concurrency, len(due), func(i int) {
 		if done := f.look(ctx, &due[i]); !done && !from.put(due[i]) {
 			f.polls.wake()
 		}
@@ -159,7 +160,7 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 		return true
 	case in.isPlain: // The line is the observation.
 		f.noteSuccess(ctx, in)
-		o := f.metadata.origin.of(in, c.path, time.Time{}, l.entry.received)
+		o := f.metadata.config.observation(in, c.path, time.Time{}, l.entry.received)
 		o.State, o.Request = c.state, l.entry.request
 		o.attribute(&l.entry, c)
 		f.outlet.emit(ctx, o)
@@ -171,6 +172,9 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 	}
 	f.noteSuccess(ctx, in)
 	isIn, emit := c.isIn(&o, l.entry.at), f.outlet.emit
+	if behind := o.ReadAt.Sub(l.entry.received); !isIn && c.version > 0 && behind >= o.Lag {
+		f.status.noteLag(ctx, behind, o.Lag)
+	}
 	switch {
 	case l.isRotation:
 		emit = f.outlet.emitPolled

@@ -39,15 +39,20 @@ type httpReceiver struct {
 	log     *slog.Logger
 }
 
-func newHTTPReceiver(o *Options, intakes map[string]*intake) (*httpReceiver, error) {
+// newHTTPReceiver returns a receiver with files. An error begins with the field of the file.
+func newHTTPReceiver(files auditConfig, o *Options, intakes map[string]*intake) (*httpReceiver, error) {
 	r := &httpReceiver{intakes: intakes, log: o.Logger}
-	var err error
-	if r.bearers, err = newBearers(o, slices.Sorted(maps.Keys(intakes))); err != nil {
-		return nil, fmt.Errorf("--openbao-audit-token-file: %w", err)
+	if files.TokenFile == "" {
+		return nil, errors.New("tokenFile: is empty, want the path of a file with the token that the audit device sends; " +
+			"create one with: openssl rand -hex 32")
 	}
-	if o.AuditTLSCertFile != "" {
-		if r.keys, err = newReloaded[tls.Certificate](keyFiles{o.AuditTLSCertFile, o.AuditTLSKeyFile}, o); err != nil {
-			return nil, fmt.Errorf("--openbao-audit-tls-cert-file: %w", err)
+	var err error
+	if r.bearers, err = newBearers(files.TokenFile, o, slices.Sorted(maps.Keys(intakes))); err != nil {
+		return nil, fmt.Errorf("tokenFile: %w", err)
+	}
+	if files.TLSCertFile != "" {
+		if r.keys, err = newReloaded[tls.Certificate](keyFiles{files.TLSCertFile, files.TLSKeyFile}, o); err != nil {
+			return nil, fmt.Errorf("tlsCertFile: %w", err)
 		}
 	}
 	return r, nil
@@ -113,20 +118,18 @@ func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to 
 		http.Error(w, sendAgain, http.StatusServiceUnavailable)
 		return
 	}
-	body, err := decompressed(w, request)
-	if errors.Is(err, errors.ErrUnsupported) {
-		to.miss(ctx, malformed)
-		http.Error(w, "unsupported encoding: want none or gzip", http.StatusUnsupportedMediaType)
-		return
-	}
 	full, tooLong := false, false
+	body, err := decompressed(w, request)
 	if err == nil {
 		full, tooLong, err = to.read(ctx, body)
 	}
-	switch {
-	case err != nil:
-		// The store hung up or was too slow.
+	if err != nil {
 		to.miss(ctx, malformed)
+	}
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		http.Error(w, "unsupported encoding: want none or gzip", http.StatusUnsupportedMediaType)
+	case err != nil: // The store hung up or was too slow.
 		http.Error(w, "cannot read the body", http.StatusBadRequest)
 	case full:
 		http.Error(w, sendAgain, http.StatusServiceUnavailable)
@@ -162,8 +165,8 @@ type bearer struct {
 	store string
 }
 
-func newBearers(o *Options, stores []string) (*bearers, error) {
-	tokens, err := newReloaded[[]bearer](tokenFile{o.AuditTokenFile, stores}, o)
+func newBearers(path string, o *Options, stores []string) (*bearers, error) {
+	tokens, err := newReloaded[[]bearer](tokenFile{path, stores}, o)
 	return &bearers{tokens}, err
 }
 

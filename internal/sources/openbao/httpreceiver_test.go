@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -20,34 +22,50 @@ const (
 	otherToken = "fedcba98765432100123"
 )
 
-func startReceiver(t *testing.T, config string, change func(*Options)) *rig {
+func startReceiver(t *testing.T) *rig {
 	t.Helper()
 	store := newFakeStore(kv2)
-	store.say("secret/metadata/shop/db", http.StatusOK, metadataOf(2, "2026-11-20T11:03:06.591040173Z", ""))
-	r := newRig(t, config, func(o *Options) {
-		o.AuditListen, o.AuditTokenFile = "127.0.0.1:0", write(t, "tokens", goodToken+"\n\n main "+otherToken+"\n")
+	store.say("secret/metadata/shop/db", http.StatusOK, metadataOf(2, "2026-11-20T11:03:06.591040173Z"))
+	r := newRig(t, askOnly, func(o *Options) {
+		o.receive(t, "tokenFile: "+write(t, "tokens", goodToken+"\n\n main "+otherToken+"\n"))
 		o.Now, o.Transport = afterSamples(), store
-		if change != nil {
-			change(o)
-		}
 	})
 	r.start(t)
 	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
 	return r
 }
 
-// post sends a body and returns the status of the answer.
+// receive sets the files of the receiver, and has it listen.
+func (o *Options) receive(t *testing.T, files string) {
+	t.Helper()
+	o.AuditListen = "127.0.0.1:0"
+	content, err := os.ReadFile(o.ConfigFile)
+	testkit.Must(t, err)
+	stores, _, _ := strings.Cut(string(content), "\naudit: ")
+	testkit.Must(t, os.WriteFile(o.ConfigFile, []byte(stores+"\naudit: {"+files+"}"), 0o600))
+}
+
+// post sends a body, and returns the status of the answer.
 func post(t *testing.T, client *http.Client, url, authorization string, body io.Reader) int {
 	t.Helper()
+	status, _ := postAs(t, client, url, authorization, "", body)
+	return status
+}
+
+// postAs sends a body in an encoding, and returns the status of the answer, and whether the connection ends with it.
+func postAs(t *testing.T, client *http.Client, url, authorization, encoding string, body io.Reader) (status int, isLast bool) {
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, body)
-	must(t, err)
-	if authorization != "" {
-		request.Header.Set("Authorization", authorization)
+	testkit.Must(t, err)
+	for name, value := range map[string]string{"Authorization": authorization, "Content-Encoding": encoding} {
+		if value != "" {
+			request.Header.Set(name, value)
+		}
 	}
 	response, err := client.Do(request)
-	must(t, err)
+	testkit.Must(t, err)
 	defer response.Body.Close()
-	return response.StatusCode
+	return response.StatusCode, response.Close
 }
 
 func newClientOf(t *testing.T, config *tls.Config) *http.Client {
@@ -58,47 +76,56 @@ func newClientOf(t *testing.T, config *tls.Config) *http.Client {
 
 func TestTheAuditReceiverAnswers(t *testing.T) {
 	lines := samples(t, "openbao-2.6.2.jsonl")
-	one := lines["response create secret/data/shop/db"]
-	long := bytes.Repeat([]byte("x"), maxLine)
-	tests := []struct {
-		name, path, authorization string
-		body                      []byte
-		want                      int
-		looked                    bool // at the secret
-		counts                    map[verdict]int64
-	}{
-		{name: "a line", path: "/v1/audit/main", authorization: "Bearer " + goodToken, body: one, want: 204, looked: true, counts: map[verdict]int64{used: 1}},
-		{name: "with the other token", path: "/v1/audit/main", authorization: "bearer " + otherToken, body: one, want: 204, looked: true, counts: map[verdict]int64{used: 1}},
-		{name: "without a token", path: "/v1/audit/main", body: one, want: 401, counts: map[verdict]int64{refused: 1}},
-		{name: "with a part of the token", path: "/v1/audit/main", authorization: "Bearer " + goodToken[1:], body: one, want: 401, counts: map[verdict]int64{refused: 1}},
-		{name: "with an empty token", path: "/v1/audit/main", authorization: "Bearer ", body: one, want: 401, counts: map[verdict]int64{refused: 1}},
-		{name: "by another scheme", path: "/v1/audit/main", authorization: "Basic " + goodToken, body: one, want: 401, counts: map[verdict]int64{refused: 1}},
-		{name: "of a store that is not there", path: "/v1/audit/other", authorization: "Bearer " + goodToken, body: one, want: 404},
-		{
-			name: "a write that is too long", path: "/v1/audit/main", authorization: "Bearer " + goodToken, want: 204,
-			body:   bytes.Join([][]byte{append(bytes.Clone(one), long...), lines["response update secret/data/shop/db"]}, []byte("\n")),
-			looked: true, counts: map[verdict]int64{dropped: 1, used: 1},
-		},
-		{
-			// The line of a poll of a large mount: another poll would only cause another such line.
-			name: "a scan that is too long", path: "/v1/audit/main", authorization: "Bearer " + goodToken, want: 204,
-			body:   bytes.Join([][]byte{append(bytes.Clone(lines["response scan secret/detailed-metadata/"]), long...), one, nil}, []byte("\n")),
-			looked: true, counts: map[verdict]int64{ignored: 1, used: 1},
-		},
-		{name: "more than is read", path: "/v1/audit/main", authorization: "Bearer " + goodToken, body: bytes.Repeat(long, maxBody/maxLine+1), want: 413, counts: map[verdict]int64{ignored: 1}},
+	one, update, scan := lines["response create secret/data/shop/db"], lines["response update secret/data/shop/db"], lines["response scan secret/detailed-metadata/"]
+	// long returns a line with a value of more than a megabyte before all that counts.
+	long := func(line []byte) []byte {
+		value := fmt.Appendf(nil, `"request":{"data":{"x":%q},`, strings.Repeat("x", 1_200_000))
+		return bytes.Replace(line, []byte(`"request":{`), value, 1)
 	}
-	for _, test := range tests {
+	const good = "Bearer " + goodToken
+	for _, test := range []struct {
+		name                    string
+		path                    string // empty: that of the store
+		authorization, encoding string
+		body                    []byte
+		want                    int
+		looked                  bool // at the secret
+		counts                  map[verdict]int64
+	}{
+		{name: "a line", authorization: good, body: one, want: 204, looked: true, counts: map[verdict]int64{used: 1}},
+		{name: "with the other token", authorization: "bearer " + otherToken, body: one, want: 204, looked: true, counts: map[verdict]int64{used: 1}},
+		{name: "without a token", body: one, want: 401, counts: map[verdict]int64{refused: 1}},
+		{name: "with a part of the token", authorization: "Bearer " + goodToken[1:], body: one, want: 401, counts: map[verdict]int64{refused: 1}},
+		{name: "with an empty token", authorization: "Bearer ", body: one, want: 401, counts: map[verdict]int64{refused: 1}},
+		{name: "by another scheme", authorization: "Basic " + goodToken, body: one, want: 401, counts: map[verdict]int64{refused: 1}},
+		{name: "of a store that is not there", path: "/v1/audit/other", authorization: good, body: one, want: 404},
+		{name: "at a path of no store", path: "/", body: one, want: 404},
+		{name: "a write whose line is long", authorization: good, body: joined("", "\n", "")([][]byte{long(one), update}), want: 204, looked: true, counts: map[verdict]int64{used: 2}},
+		// The line of a poll of a large mount: another poll would only cause another such line.
+		{name: "a scan whose line is long", authorization: good, body: joined("", "\n", "\n")([][]byte{long(scan), one}), want: 204, looked: true, counts: map[verdict]int64{ignored: 1, used: 1}},
+		{name: "what is no line", authorization: good, body: []byte("starting\n{}\n"), want: 204, counts: map[verdict]int64{foreign: 2}},
+		{name: "more than is read", authorization: good, body: bytes.Repeat([]byte("x"), maxBody+1), want: 413, counts: map[verdict]int64{dropped: 1}},
+		{name: "little that is more when it is decompressed", authorization: good, encoding: "gzip", body: packed(t, make([]byte, maxBody+1)), want: 413, counts: map[verdict]int64{dropped: 1}},
+		{name: "what cannot be decompressed", authorization: good, encoding: "gzip", body: []byte("{}\n"), want: 400, counts: map[verdict]int64{malformed: 1}},
+		{name: "in an encoding that it does not know", authorization: good, encoding: "zstd", body: []byte("{}\n"), want: 415, counts: map[verdict]int64{malformed: 1}},
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := startReceiver(t, askOnly, nil)
-			if got := post(t, newClientOf(t, nil), "http://"+r.address()+test.path, test.authorization, bytes.NewReader(test.body)); got != test.want {
+			r := startReceiver(t)
+			url := "http://" + r.address() + orElse(test.path, "/v1/audit/main")
+			got, isLast := postAs(t, newClientOf(t, nil), url, test.authorization, test.encoding, bytes.NewReader(test.body))
+			if got != test.want {
 				t.Errorf("status %d, want %d", got, test.want)
+			}
+			// It keeps no connection without a token. That of a body of which it has not read the end is lost, too.
+			if ends := test.want == 401 || test.path == "/"; isLast != ends && test.want != 413 {
+				t.Errorf("the connection ends: %t, want %t", isLast, ends)
 			}
 			if test.looked {
 				if o := r.next(t); o.Path.Path != "shop/db" || o.Version != 2 {
 					t.Errorf("observed %+v, want what the store has", o)
 				}
 			}
-			for _, result := range []verdict{used, ignored, malformed, refused, dropped} {
+			for _, result := range []verdict{used, ignored, malformed, foreign, refused, dropped} {
 				if got := r.lines(t, result); got != test.counts[result] {
 					t.Errorf("%d lines are %s, want %d", got, result, test.counts[result])
 				}
@@ -107,48 +134,9 @@ func TestTheAuditReceiverAnswers(t *testing.T) {
 	}
 }
 
-func TestTheAuditReceiverKeepsNoConnectionWithoutAToken(t *testing.T) {
-	r := startReceiver(t, askOnly, nil)
-	for _, test := range []struct {
-		path, authorization string
-		want                bool
-	}{
-		{"/v1/audit/main", "Bearer " + goodToken, false},
-		{"/v1/audit/main", "", true},
-		{"/", "", true},
-	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.address()+test.path, strings.NewReader("{}"))
-		must(t, err)
-		request.Header.Set("Authorization", test.authorization)
-		response, err := newClientOf(t, nil).Do(request)
-		must(t, err)
-		if response.Body.Close(); response.Close != test.want {
-			t.Errorf("status %d, and the connection ends: %t, want %t", response.StatusCode, response.Close, test.want)
-		}
-	}
-}
-
-const twoStores = "stores: [{name: one, address: 'http://one', auth: {token: a}}, {name: two, address: 'http://two', auth: {token: b}}]"
-
-func TestTheAuditReceiverKnowsStoresByName(t *testing.T) {
-	line := samples(t, "openbao-2.6.2.jsonl")["response create secret/data/shop/db"]
-	r := startReceiver(t, twoStores, func(o *Options) {
-		o.AuditTokenFile = write(t, "tokens", "one "+otherToken+"\ntwo "+goodToken+"\n")
-	})
-	client := newClientOf(t, nil)
-	for path, want := range map[string]int{"/v1/audit/two": 204, "/v1/audit/one": 401, "/v1/audit": 404} {
-		if got := post(t, client, "http://"+r.address()+path, "Bearer "+goodToken, bytes.NewReader(line)); got != want {
-			t.Errorf("%s: status %d, want %d", path, got, want)
-		}
-	}
-	if got := r.next(t); got.Path.Store != "two" || len(got.Servers) != 1 || got.Servers[0] != "http://two" {
-		t.Errorf("%+v, want one of the store two", got)
-	}
-}
-
 func TestAnswersDoNotWaitForTheSink(t *testing.T) {
 	r := newRig(t, askOnly, func(o *Options) {
-		o.AuditListen, o.AuditTokenFile = "127.0.0.1:0", write(t, "tokens", goodToken)
+		o.receive(t, "tokenFile: "+write(t, "tokens", goodToken))
 		o.Now, o.Transport = afterSamples(), newFakeStore(kv2)
 	})
 	// This sink does not return before the test ends.
@@ -161,7 +149,10 @@ func TestAnswersDoNotWaitForTheSink(t *testing.T) {
 	}()
 	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
 	client, url := newClientOf(t, nil), "http://"+r.address()+"/v1/audit/main"
-	lines, in := repeated(t, maxLooks+32), r.feed.pipelines[0].intake
+	lines, in := make([][]byte, maxLooks+32), r.feed.pipelines[0].intake
+	for i := range lines {
+		lines[i] = writeLine("update", fmt.Sprintf("secret/data/%d", i), 1)
+	}
 	in.take(t.Context(), lines[16])
 	testkit.Receive(t, "the sink is offered what was read", offered, r.log.String)
 	for _, line := range lines[17:] {
@@ -183,9 +174,9 @@ func TestAnswersDoNotWaitForTheSink(t *testing.T) {
 }
 
 func TestABodyThatStopsIsGivenUp(t *testing.T) {
-	r := startReceiver(t, askOnly, nil)
+	r := startReceiver(t)
 	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.address())
-	must(t, err)
+	testkit.Must(t, err)
 	io.WriteString(connection, "POST /v1/audit/main HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+goodToken+"\r\nContent-Length: 100\r\n\r\n{") //nolint:errcheck // the count tells
 	connection.Close()
 	testkit.Eventually(t, "it is counted", func() bool { return r.lines(t, malformed) == 1 })
@@ -202,8 +193,8 @@ func newCrowd(t *testing.T, room int) *crowd {
 	t.Helper()
 	c := &crowd{one: intakeOf(t, room), two: intakeOf(t, maxLooks)}
 	c.one.store, c.two.store = "one", "two"
-	tokens, err := newBearers(tokensOf(t, "one "+goodToken+"\ntwo "+goodToken), []string{"one", "two"})
-	must(t, err)
+	tokens, err := bearersOf(t, "one "+goodToken+"\ntwo "+goodToken, "one", "two")
+	testkit.Must(t, err)
 	receiver := &httpReceiver{intakes: map[string]*intake{"one": c.one, "two": c.two}, bearers: tokens}
 	c.handler = receiver.handler()
 	return c

@@ -1,8 +1,6 @@
 package openbao
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"hash/maphash"
@@ -13,12 +11,9 @@ import (
 )
 
 const (
-	// maxLine is the longest line that is kept, in bytes. Only answers about a whole mount are longer, such as those to the poller.
-	maxLine    = 1 << 20
-	readBuffer = 64 << 10 // bytes that are read at once
-	maxBodies  = 64       // of a store that are read at once
-	maxRecent  = 4096     // requests that are remembered
-	// maxAgain is the maximum number of lines of a body that is to be sent again: those that were taken must still be known then.
+	maxBodies = 64   // of a store that are read at once
+	maxRecent = 4096 // requests that are remembered
+	// maxAgain is the maximum number of entries of a body that is to be sent again: those that were taken must still be known then.
 	maxAgain = maxRecent
 )
 
@@ -31,6 +26,8 @@ type intake struct {
 	metrics *metrics
 	bodies  chan struct{} // has an element for each body that is read: each store has its own room, so that none is without because of another
 	now     func() time.Time
+	// omitsAuthors drops who has made a change before anything else holds on to it.
+	omitsAuthors bool
 
 	mu     sync.Mutex
 	recent recentRequests
@@ -43,50 +40,51 @@ func newIntake(store string, s *status, m *metrics, now func() time.Time) *intak
 	}
 }
 
-// read takes the lines of a body. An audit device posts one line, for which its store waits. A log shipper posts many, and sends them again if full
-// says that one was not taken. tooLong says that the body was not read to its end.
+// read takes the entries of a body. An audit device posts one, for which its store waits. A log shipper posts many, and sends them again if full says
+// that one was not taken. tooLong says that the body was not read to its end.
 func (i *intake) read(ctx context.Context, body io.Reader) (full, tooLong bool, err error) {
-	lines := 0
-	take := func(line []byte) {
-		lines++
+	count := 0
+	err = readEntries(body, func(f finding) {
+		count++
 		switch {
-		case full || i.take(ctx, line):
-		case lines <= maxAgain:
+		case full || i.accept(ctx, f):
+		case count <= maxAgain:
 			full = true
 		default:
 			i.miss(ctx, dropped)
 		}
-	}
-	rest, err := readLines(body, maxLine, take, func(head []byte) { i.skip(ctx, head) })
+	})
 	_, tooLong = errors.AsType[*http.MaxBytesError](err)
-	switch {
-	case tooLong && len(rest) > 0:
-		i.skip(ctx, rest)
-	case tooLong:
-	case err != nil:
+	if err != nil && !tooLong {
 		return false, false, err
-	case len(rest) > 0:
-		take(rest)
 	}
-	if full && lines == 1 {
-		full = false
+	isOnly := full && count == 1
+	if isOnly || tooLong && !full {
 		i.miss(ctx, dropped)
 	}
-	return full, tooLong, nil
+	return full && !isOnly, tooLong, nil
 }
 
-// take accepts an audit line. It keeps the path to look at, not the line. It returns false, and counts nothing, if there is no room.
-func (i *intake) take(ctx context.Context, line []byte) bool {
-	e, result := decodeLine(line)
+// accept handles what was found in a body. It keeps the path to look at, not the line. It returns false, and counts nothing, if there is no room.
+func (i *intake) accept(ctx context.Context, f finding) bool {
+	result := f.verdict
 	switch {
+	case result == foreign:
+		i.status.noteForeign(ctx)
 	case result != malformed:
 		i.status.noteLine(i.now())
-	case promising(line):
-		i.polls.wake() // The line may be a part of a change.
+	case f.isLost:
+		i.polls.wake()
 	}
 	if result == used {
-		e.receiveAt(i.now())
-		result = i.lookOnce(e)
+		if i.omitsAuthors {
+			f.entry.by = ""
+		}
+		now := i.now()
+		if f.entry.received = now; f.entry.at.IsZero() || f.entry.at.After(now.Add(maxAhead)) {
+			f.entry.at = now // A time that no store's clock shows would make a state of KV v1 the latest forever.
+		}
+		result = i.lookOnce(f.entry)
 	}
 	if result == dropped {
 		return false
@@ -117,15 +115,6 @@ func (i *intake) miss(ctx context.Context, result verdict) {
 	i.polls.wake()
 }
 
-// skip is called with the start of a line that is too long to be decoded.
-func (i *intake) skip(ctx context.Context, head []byte) {
-	if promising(head) {
-		i.miss(ctx, dropped)
-		return
-	}
-	i.metrics.countLine(ctx, i.store, ignored)
-}
-
 // recentRequests remembers the requests of the last entries, at least maxRecent of them and at most twice as many. A line may arrive twice: from two
 // audit devices, or from a log shipper that got no answer.
 type recentRequests struct {
@@ -154,45 +143,4 @@ func (r *recentRequests) add(key uint64) {
 		r.newest, r.older = make(map[uint64]struct{}), r.newest
 	}
 	r.newest[key] = struct{}{}
-}
-
-// readLines calls take for each line until the reader ends, and skip with the start of each line that is longer than the limit. It omits
-// blank lines. It returns what follows the last line end, and the error that ended the reader, nil for io.EOF.
-func readLines(r io.Reader, limit int, take, skip func(line []byte)) (rest []byte, err error) {
-	reader := bufio.NewReaderSize(r, readBuffer)
-	var line []byte // the start of a line that is longer than the buffer
-	tooLong := false
-	for {
-		part, err := reader.ReadSlice('\n')
-		switch {
-		case tooLong:
-		case len(line)+len(part) > limit+1:
-			tooLong, line = true, append(line, part...)[:min(len(line)+len(part), readBuffer)]
-		case len(line) > 0 || err != nil:
-			line = append(line, part...)
-		default:
-			line = part
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		whole := bytes.TrimSuffix(line, []byte("\n"))
-		switch {
-		case tooLong:
-			skip(whole)
-			whole = nil
-		case len(bytes.TrimSpace(whole)) == 0:
-			whole = nil
-		case err == nil:
-			take(whole)
-		}
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
-			return whole, err
-		}
-		// This releases the memory of a long line.
-		tooLong, line = false, nil
-	}
 }

@@ -1,7 +1,6 @@
 package openbao
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -26,20 +25,15 @@ func judge(e *entry, in engineMount) (change, bool) {
 		return change{}, false
 	}
 	verb, path, _ := strings.Cut(rest, "/")
-	c, deletes := change{path: path, operation: e.operation, state: Live}, e.operation == "delete"
-	isKV, places := in.engine == events.EngineKV, rolePathsOf(in.engine)
-	switch {
+	at, isRead := placesOf[in.engine]
+	c, deletes := change{path: at.secret + path, operation: e.operation, state: Live}, e.operation == "delete"
+	switch isKV := in.engine == events.EngineKV; {
 	case in.isPlain:
 		if c.path = rest; deletes {
 			c.state = Gone
 		}
-		return c, true
-	case path == "" || !slices.Contains(engines, in.engine):
+	case path == "" || !isRead:
 		return change{}, false
-	case !isKV:
-		c.path = places.secret + "/" + path
-	}
-	switch {
 	case isKV && verb == "data" && deletes:
 		c.state, c.isDeletion = Deleted, true
 	case isKV && verb == "data":
@@ -50,28 +44,19 @@ func judge(e *entry, in engineMount) (change, bool) {
 		c.operation = "undelete"
 	case isKV && verb == "destroy":
 		c.state, c.operation = Destroyed, "destroy"
-	case deletes && (isKV && verb == "metadata" || verb == places.list):
+	case verb == at.list && deletes:
 		c.state = Gone
-	case verb == places.rotate && !deletes:
+	case isKV:
+		return change{}, false
+	case verb == at.rotate && !deletes:
 		c.operation = "rotate"
-	case verb == places.list && e.operation == "create":
-	case verb == places.list:
+	case verb == at.list && e.operation == "create":
+	case verb == at.list:
 		c.state = 0 // An update may have rotated the role.
 	default:
 		return change{}, false
 	}
 	return c, true
-}
-
-// rolePaths has the paths of static roles in an engine: where they are rotated, where they are listed, and where their passwords are read. They are
-// empty if the engine has none.
-type rolePaths struct{ rotate, list, secret string }
-
-func rolePathsOf(engine string) rolePaths {
-	return map[string]rolePaths{
-		events.EngineDatabase: {rotate: "rotate-role", list: "static-roles", secret: "static-creds"},
-		events.EngineLDAP:     {rotate: "rotate-role", list: "static-role", secret: "static-cred"},
-	}[engine]
 }
 
 // explains reports whether the change led to the observed state.

@@ -4,15 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
 )
 
 func TestWhatAnEntryMeansDependsOnTheEngine(t *testing.T) {
 	line := func(operation, path string) entry { return entry{namespace: "root", operation: operation, path: path} }
 	const database, ldap = events.EngineDatabase, events.EngineLDAP
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		entry entry
 		// engine is KV if it is empty. The mount is kv, or db for a role.
@@ -34,8 +32,7 @@ func TestWhatAnEntryMeansDependsOnTheEngine(t *testing.T) {
 		{name: "a role that is not static", entry: line("create", "db/roles/shop"), engine: database, path: ""},
 		{name: "a rotation in LDAP", entry: line("update", "db/rotate-role/shop"), engine: ldap, path: "static-cred/shop", want: change{operation: "rotate", state: Live}},
 		{name: "a static role's end in LDAP", entry: line("delete", "db/static-role/shop"), engine: ldap, path: "static-cred/shop", want: change{operation: "delete", state: Gone}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			mount, _, _ := strings.Cut(test.entry.path, "/")
 			if test.engine == "" {
@@ -49,9 +46,7 @@ func TestWhatAnEntryMeansDependsOnTheEngine(t *testing.T) {
 				return
 			}
 			test.want.path = test.path
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(change{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			wantEqual(t, "change", test.want, got)
 		})
 	}
 }

@@ -15,8 +15,6 @@ type scannedSecret struct {
 	ok      bool // false: the current version is missing among the versions
 }
 
-const maxNesting = 64 // of skipped fields
-
 // readKeyInfo returns the secrets in data.key_info of an answer, at a time by the store's clock. It holds the metadata of one secret at a time,
 // because the metadata of a whole mount is much longer than the part that is kept. It returns errTooLong if there are more than most secrets.
 func readKeyInfo(body io.Reader, now time.Time, most int) ([]scannedSecret, error) {
@@ -52,17 +50,14 @@ func within(answer *json.Decoder, path []string, read func(name string) error) e
 	}
 	for answer.More() {
 		name, err := answer.Token()
-		text, ok := name.(string)
-		switch {
+		switch text, _ := name.(string); { // The decoder takes no other name.
 		case err != nil:
-		case !ok:
-			err = errAnswer
 		case len(path) == 0:
 			err = read(text)
 		case text == path[0]:
 			err = within(answer, path[1:], read)
 		default:
-			err = skip(answer)
+			err = answer.Decode(&nothing{})
 		}
 		if err != nil {
 			return err
@@ -72,24 +67,7 @@ func within(answer *json.Decoder, path []string, read func(name string) error) e
 	return err
 }
 
-// skip reads the next value without holding all of it.
-func skip(answer *json.Decoder) error {
-	for depth := 0; ; {
-		token, err := answer.Token()
-		if err != nil {
-			return err
-		}
-		switch token {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-		switch {
-		case depth == 0:
-			return nil
-		case depth > maxNesting:
-			return errAnswer
-		}
-	}
-}
+// nothing takes a value of any type and keeps none of it.
+type nothing struct{}
+
+func (*nothing) UnmarshalJSON([]byte) error { return nil }

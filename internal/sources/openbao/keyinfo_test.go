@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 var scanTime = time.Date(2026, 11, 20, 11, 3, 17, 0, time.UTC)
@@ -45,16 +43,13 @@ func TestReadKeyInfo(t *testing.T) {
 		{name: "a part of an answer", body: `{"data":{"key_info":{"shop/db":` + live, want: one, broken: true},
 		{name: "more secrets than are held", body: `{"data":{"key_info":{"shop/db":` + live + `,"shop/mail":` + live + `}}}`, want: one, broken: true},
 		{name: "nothing", body: "", broken: true},
-		{name: "fields that are nested too deep", body: `{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, broken: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := readKeyInfo(strings.NewReader(tt.body), scanTime, 1)
 			if (err != nil) != tt.broken {
 				t.Errorf("got the error %v, want one: %t", err, tt.broken)
 			}
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(scannedSecret{})); diff != "" {
-				t.Error(diff)
-			}
+			wantEqual(t, "secrets", tt.want, got)
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,7 +50,7 @@ type staticRole struct {
 }
 
 type metadataReader struct {
-	origin    origin
+	config    *storeConfig
 	client    *client
 	mounts    *mountTable
 	rotations *looks        // at static roles, each when it is to be rotated
@@ -60,54 +59,33 @@ type metadataReader struct {
 
 // readIn reads a secret of a mount. A secret that does not exist is Gone.
 func (r *metadataReader) readIn(ctx context.Context, in engineMount, path string) (Observation, error) {
+	at, err := in.places()
+	if err != nil {
+		return Observation{}, err
+	}
+	name, ok := strings.CutPrefix(path, at.secret)
+	if !ok {
+		return Observation{}, fmt.Errorf("%s is not %s<role>: %w", path, at.secret, errPath)
+	}
+	var found struct {
+		metadata
+		staticRole
+	}
+	got, err := r.client.get(ctx, in.namespace, in.path+"/"+at.list+"/"+name, nil, &found)
+	o := r.config.observation(in, path, got.asked, got.received)
 	switch {
-	case in.isPlain:
-		return Observation{}, fmt.Errorf("%s: %w", in.path, errUnversioned)
+	case errors.Is(err, errNotThere):
+		o.State, err = Gone, nil
+	case err != nil:
 	case in.engine == events.EngineKV:
-		return r.readKV(ctx, in, path)
-	case in.engine == events.EngineDatabase || in.engine == events.EngineLDAP:
-		return r.readRole(ctx, in, path)
-	}
-	return Observation{}, fmt.Errorf("%s: %w", in.path, errEngine)
-}
-
-func (r *metadataReader) readKV(ctx context.Context, in engineMount, path string) (Observation, error) {
-	var m metadata
-	o, got, err := r.request(ctx, in, path, "metadata/"+path, &m)
-	if err != nil || o.State == Gone {
-		return o, err
-	}
-	var ok bool
-	if o.Version, o.State, o.At, ok = m.state(got.date); !ok {
-		err = fmt.Errorf("metadata in %s: %w", in.path, errAnswer)
+		if o.Version, o.State, o.At, ok = found.state(got.date); !ok {
+			err = fmt.Errorf("metadata in %s: %w", in.path, errAnswer)
+		}
+	default:
+		o.State, o.At = Live, time.Time(found.LastRotation)
+		r.expectRotation(in.namespace, in.path+"/"+at.rotate+"/"+name, found.staticRole)
 	}
 	return o, err
-}
-
-func (r *metadataReader) readRole(ctx context.Context, in engineMount, path string) (Observation, error) {
-	places := rolePathsOf(in.engine)
-	name, ok := strings.CutPrefix(path, places.secret+"/")
-	if !ok {
-		return Observation{}, fmt.Errorf("%s is not %s/<role>: %w", path, places.secret, errPath)
-	}
-	var role staticRole
-	o, _, err := r.request(ctx, in, path, places.list+"/"+name, &role)
-	if err != nil || o.State == Gone {
-		return o, err
-	}
-	o.State, o.At = Live, time.Time(role.LastRotation)
-	r.expectRotation(in.namespace, in.path+"/"+places.rotate+"/"+name, role)
-	return o, nil
-}
-
-// request decodes what is at a place in the mount. It returns the observation of the path, which is Gone if nothing is there.
-func (r *metadataReader) request(ctx context.Context, in engineMount, path, place string, out any) (Observation, reply, error) {
-	got, err := r.client.get(ctx, in.namespace, in.path+"/"+place, nil, out)
-	o := r.origin.of(in, path, got.asked, got.received)
-	if errors.Is(err, errNotThere) {
-		o.State, err = Gone, nil
-	}
-	return o, got, err
 }
 
 const (
@@ -141,18 +119,6 @@ func (r *metadataReader) expectRotation(namespace, request string, role staticRo
 
 // The types below decode leniently: the audit log replaces values with HMACs, so a time or a number can be any text.
 
-// instant is a time in the years 1970 to 2199: events have times as nanoseconds since 1970, and 64 bits of them end in the year 2262. Anything else
-// decodes to zero.
-type instant time.Time
-
-func (i *instant) UnmarshalJSON(text []byte) error {
-	var t time.Time
-	if t.UnmarshalJSON(text) == nil && t.UTC().Year() >= 1970 && t.UTC().Year() < 2200 {
-		*i = instant(t.UTC())
-	}
-	return nil
-}
-
 // integer is a positive integer, or zero.
 type integer int64
 
@@ -161,13 +127,5 @@ func (i *integer) UnmarshalJSON(text []byte) error {
 	if json.Unmarshal(text, &n) == nil && n > 0 {
 		*i = integer(n)
 	}
-	return nil
-}
-
-// filled reports whether a field has a value, whatever its type.
-type filled bool
-
-func (f *filled) UnmarshalJSON(text []byte) error {
-	*f = filled(!slices.Contains([]string{`null`, `""`, `false`}, string(text)))
 	return nil
 }

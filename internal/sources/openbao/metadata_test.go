@@ -79,7 +79,7 @@ func TestAStaticRoleIsReadSoonAfterItsRotation(t *testing.T) {
 }
 
 func TestAStaticRoleThatIsNotReadMoreOften(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name   string
 		answer func(began time.Time) (int, string)
 		reads  int
@@ -96,8 +96,7 @@ func TestAStaticRoleThatIsNotReadMoreOften(t *testing.T) {
 		{name: "one with a period that is longer than any time is too", reads: 1, answer: func(began time.Time) (int, string) {
 			return http.StatusOK, roleAnswer(began, `,"rotation_period":9223372036854775807`)
 		}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			var began atomic.Pointer[time.Time]
 			store, reads := roleStore(func() (int, string) {

@@ -1,15 +1,12 @@
 package openbao
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -31,17 +28,15 @@ func TestAMountIsReadByOneRequestWhereItCanBeScanned(t *testing.T) {
 		synctest.Wait()
 		seen := r.seen()
 		want := []string{"secret/shop/api/key", "secret/shop/db", "secret/shop/old", "secret/shop/vanished"}
-		if diff := cmp.Diff(want, paths(seen)); diff != "" {
-			t.Errorf("observed (-want +got):\n%s", diff)
-		}
+		wantEqual(t, "observed", want, paths(seen))
 		if o := seen["secret/shop/db"]; o.Version != 12 || o.State != Live || !o.At.Equal(at(t, "2026-11-20T11:03:18Z")) || o.Engine != events.EngineKV {
 			t.Errorf("%+v, want version 12", o)
 		}
 		if o := seen["secret/shop/old"]; o.Version != 2 || o.State != Deleted || !o.At.Equal(at(t, "1999-01-01T00:00:01Z")) {
 			t.Errorf("%+v, want it deleted", o)
 		}
-		if o := seen["secret/shop/vanished"]; o.State != Gone || !o.At.IsZero() {
-			t.Errorf("%+v, want it gone", o)
+		if o := seen["secret/shop/vanished"]; o.State != Gone || !o.At.IsZero() || o.Path.Store != "main" || !slices.Equal(o.Servers, []string{"http://bao"}) {
+			t.Errorf("%+v, want it gone from the store", o)
 		}
 		if err := r.feed.Ready(); err != nil {
 			t.Error(err)
@@ -59,7 +54,7 @@ func TestAMountIsReadByOneRequestWhereItCanBeScanned(t *testing.T) {
 }
 
 func TestWhatCannotBeScannedIsListed(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name   string
 		status int
 		body   string
@@ -67,8 +62,7 @@ func TestWhatCannotBeScannedIsListed(t *testing.T) {
 		{name: "Vault does not know the path", status: 404, body: `{"warnings":["Invalid path for a versioned K/V secrets engine."]}`},
 		{name: "it is not allowed", status: 403, body: `{"errors":["permission denied"]}`},
 		{name: "the answer cannot be read", status: 200, body: `{"data":{"key_info":[`},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			store := newFakeStore(kv2)
 			store.say("secret/detailed-metadata?scan", test.status, test.body)
@@ -77,13 +71,11 @@ func TestWhatCannotBeScannedIsListed(t *testing.T) {
 			// A path that may not be read does not fail the others.
 			store.say("secret/metadata/locked?list", 403, `{"errors":["permission denied"]}`)
 			store.say("secret/metadata/b", 403, `{"errors":["permission denied"]}`)
-			store.say("secret/metadata/a", 200, metadataOf(1, "2026-11-20T11:03:17Z", ""))
-			store.say("secret/metadata/folder/c", 200, metadataOf(2, "2026-11-20T11:03:17Z", ""))
+			store.say("secret/metadata/a", 200, metadataOf(1, "2026-11-20T11:03:17Z"))
+			store.say("secret/metadata/folder/c", 200, metadataOf(2, "2026-11-20T11:03:17Z"))
 			inBubble(t, pollSecret, store, nil, func(t *testing.T, r *rig) {
 				after(30 * time.Minute)
-				if diff := cmp.Diff([]string{"secret/a", "secret/folder/c"}, paths(r.seen())); diff != "" {
-					t.Errorf("observed (-want +got):\n%s", diff)
-				}
+				wantEqual(t, "observed", []string{"secret/a", "secret/folder/c"}, paths(r.seen()))
 				if err := r.feed.Ready(); err != nil {
 					t.Error(err)
 				}
@@ -92,6 +84,10 @@ func TestWhatCannotBeScannedIsListed(t *testing.T) {
 				}
 				if got := strings.Count(r.log.String(), "part of secret"); got != 1 {
 					t.Errorf("logged %d times, want once:\n%s", got, r.log)
+				}
+				// This store ignores from where and how many names are wanted, which it shows once in a poll: at the root.
+				if root, below := store.times("secret/metadata?list"), store.times("secret/metadata/folder?list"); below == 0 || root != 2*below {
+					t.Errorf("listed the root %d times and a folder below %d times, want half as often", root, below)
 				}
 				after(time.Hour)
 				if got := store.times("secret/detailed-metadata?scan"); got != 2 {
@@ -104,7 +100,7 @@ func TestWhatCannotBeScannedIsListed(t *testing.T) {
 
 func TestAKnownPathThatMayNotBeReadFailsNoPoll(t *testing.T) {
 	const roles = withToken + "{databaseMounts: [database]}}]"
-	tests := []struct {
+	for _, test := range []struct {
 		name, config, known string
 		answers             map[string]string
 		request             string // of the known path
@@ -126,8 +122,7 @@ func TestAKnownPathThatMayNotBeReadFailsNoPoll(t *testing.T) {
 			name: "for now, as the store is sealed", config: pollSecret, known: "locked", request: "secret/metadata/locked", status: http.StatusServiceUnavailable,
 			answers: map[string]string{"secret/detailed-metadata?scan": scanned}, fails: true,
 		},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			store := newFakeStore(`{"secret/":{"type":"kv","options":{"version":"2"}},"database/":{"type":"database"}}`)
 			for request, body := range test.answers {
@@ -172,9 +167,7 @@ func TestStaticRolesArePolledWithoutTheirPasswords(t *testing.T) {
 		synctest.Wait()
 		seen := r.seen()
 		want := []string{"database/static-creds/old", "database/static-creds/shop", "ldap/static-cred/mail", "ldap/static-cred/team/mail"}
-		if diff := cmp.Diff(want, paths(seen)); diff != "" {
-			t.Fatalf("observed (-want +got):\n%s", diff)
-		}
+		wantEqual(t, "observed", want, paths(seen))
 		if o := seen["database/static-creds/shop"]; o.State != Live || o.Engine != events.EngineDatabase || o.Version != 0 || !o.At.Equal(at(t, "2026-11-20T11:03:06.5Z")) {
 			t.Errorf("%+v", o)
 		}
@@ -191,45 +184,28 @@ func TestStaticRolesArePolledWithoutTheirPasswords(t *testing.T) {
 }
 
 func TestAPollRemembersWhenTheOneBeforeBegan(t *testing.T) {
-	tests := []struct {
-		name, config, request, path string
-		answers                     map[string]string
-	}{
-		{name: "by a scan", config: pollSecret, request: "secret/detailed-metadata?scan", path: "secret/shop/db", answers: map[string]string{"secret/detailed-metadata?scan": scanned}},
-		{
-			name: "by references", config: withToken + "{referenced: true}}]", request: "secret/metadata/shop/db", path: "secret/shop/db",
-			answers: map[string]string{"secret/metadata/shop/db": metadataOf(1, "1999-01-01T00:00:00Z", "")},
-		},
-	}
-	for _, test := range tests {
+	for _, test := range []struct{ name, config, request, answer string }{
+		{name: "by a scan", config: pollSecret, request: "secret/detailed-metadata?scan", answer: scanned},
+		{name: "by references", config: pollReferenced, request: "secret/metadata/shop/db", answer: metadataOf(1, "1999-01-01T00:00:00Z")},
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			store := newFakeStore(`{"secret/":{"type":"kv","options":{"version":"2"}},"database/":{"type":"database"}}`)
-			answer := func() {
-				for request, body := range test.answers {
-					store.say(request, http.StatusOK, body)
-				}
-			}
-			answer()
-			referenced := func(context.Context) ([]Reference, error) {
-				path := events.StorePath{Namespace: events.RootNamespace, Mount: "secret", Path: "shop/db"}
-				return []Reference{{Server: "http://bao", Path: path}}, nil
-			}
-			inBubble(t, test.config, store, func(o *Options) { o.Referenced = referenced }, func(t *testing.T, r *rig) {
+			store := newFakeStore(kv2)
+			store.say(test.request, http.StatusOK, test.answer)
+			inBubble(t, test.config, store, referring(referenceTo("root", "secret", "shop/db")), func(t *testing.T, r *rig) {
 				began := time.Now()
 				synctest.Wait()
-				if o := r.seen()[test.path]; o.State != Live || !o.PolledBefore.IsZero() {
+				if o := r.seen()["secret/shop/db"]; o.State != Live || !o.PolledBefore.IsZero() {
 					t.Errorf("%+v, want the first poll to have none before it", o)
 				}
 				after(70 * time.Second)
-				if got := r.seen()[test.path].PolledBefore; !got.Equal(began) {
+				if got := r.seen()["secret/shop/db"].PolledBefore; !got.Equal(began) {
 					t.Errorf("the poll before began at %v, want %v", got, began)
 				}
 				store.say(test.request, http.StatusServiceUnavailable, `{"errors":["Vault is sealed"]}`)
 				after(10 * time.Minute)
 				r.seen()
-				answer()
-				_, path, _ := strings.Cut(test.path, "/")
-				if got := r.nextWhere(t, path, Live).PolledBefore; got.Before(began.Add(50*time.Second)) || got.After(began.Add(2*time.Minute)) {
+				store.say(test.request, http.StatusOK, test.answer)
+				if got := r.nextWhere(t, "shop/db", Live).PolledBefore; got.Before(began.Add(50*time.Second)) || got.After(began.Add(2*time.Minute)) {
 					t.Errorf("the poll before began at %v, want the last that worked", got)
 				}
 			})

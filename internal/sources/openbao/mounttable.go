@@ -31,6 +31,31 @@ type engineMount struct {
 
 func (m engineMount) name() mountName { return mountName{m.namespace, m.path} }
 
+// enginePlaces has what is where in a mount. Static roles are rotated at one place and described at another, and readers name a third.
+type enginePlaces struct {
+	list   string // where the metadata of secrets, or static roles, are listed and read
+	secret string // what the path of a secret begins with, as its readers name it
+	rotate string
+}
+
+var placesOf = map[string]enginePlaces{
+	events.EngineKV:       {list: "metadata"},
+	events.EngineDatabase: {list: "static-roles", secret: "static-creds/", rotate: "rotate-role"},
+	events.EngineLDAP:     {list: "static-role", secret: "static-cred/", rotate: "rotate-role"},
+}
+
+// places returns what is where in a mount, or why its secrets cannot be read.
+func (m engineMount) places() (enginePlaces, error) {
+	at, ok := placesOf[m.engine]
+	switch {
+	case m.isPlain:
+		return at, fmt.Errorf("%s: %w", m.path, errUnversioned)
+	case !ok:
+		return at, fmt.Errorf("%s is of the engine %s: %w", m.path, m.engine, errEngine)
+	}
+	return at, nil
+}
+
 // mountTable caches the mounts that the token may see. It is safe for concurrent use.
 type mountTable struct {
 	client *client

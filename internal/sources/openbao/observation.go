@@ -30,6 +30,8 @@ type Observation struct {
 	Path events.StorePath
 	// Servers are the address and the aliases of the store, in the form of events.StoreAddress.
 	Servers []string
+	// Lag is for how long a server of the store may answer without the state, as its configuration declares.
+	Lag time.Duration
 	// Engine is events.EngineKV, events.EngineDatabase or events.EngineLDAP.
 	Engine string
 	// Version is the current version in KV v2. It is zero if the engine has no versions.
@@ -56,17 +58,11 @@ type Observation struct {
 	Received time.Time
 }
 
-// origin makes the observations of one store.
-type origin struct {
-	store   string
-	servers []string // its addresses, in the form of events.StoreAddress
-}
-
-// of returns an observation of a path, without its state. asked is zero if the store was not asked.
-func (g origin) of(in engineMount, path string, asked, received time.Time) Observation {
+// observation returns an observation of a path of the store, without its state. asked is zero if the store was not asked.
+func (s *storeConfig) observation(in engineMount, path string, asked, received time.Time) Observation {
 	return Observation{
-		Path:    events.StorePath{Store: g.store, Namespace: in.namespace, Mount: in.path, Path: path},
-		Servers: g.servers, Engine: in.engine, ReadAt: asked, Received: received,
+		Path:    events.StorePath{Store: s.Name, Namespace: in.namespace, Mount: in.path, Path: path},
+		Servers: s.servers, Lag: s.lag, Engine: in.engine, ReadAt: asked, Received: received,
 	}
 }
 

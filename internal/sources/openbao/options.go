@@ -19,13 +19,8 @@ import (
 type Options struct {
 	// ConfigFile is the path of the configuration of the stores. If empty, no store is watched.
 	ConfigFile string
-	// AuditListen is the address of the HTTP audit receiver. If empty, there is no receiver.
+	// AuditListen is the address of the HTTP audit receiver, whose files ConfigFile names. If empty, there is no receiver.
 	AuditListen string
-	// AuditTokenFile is the path of the receiver's bearer tokens, one per line: <store> <token>, or <token> if there is only one store.
-	AuditTokenFile string
-	// AuditTLSCertFile and AuditTLSKeyFile enable TLS on the HTTP audit receiver. This and the tokens are read again when they change.
-	AuditTLSCertFile string
-	AuditTLSKeyFile  string
 
 	// Known returns the paths that are known to exist in a mount, so that deleted ones are found.
 	Known func(store, namespace, mount string) []string
@@ -57,13 +52,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ConfigFile, "openbao-config", o.ConfigFile,
 		"`file` with the OpenBao and Vault stores to watch, in YAML; empty watches none")
 	flags.StringVar(&o.AuditListen, "openbao-audit-listen", o.AuditListen,
-		"`address` to listen on for OpenBao's HTTP audit device, at /v1/audit/<store>; empty disables it")
-	flags.StringVar(&o.AuditTokenFile, "openbao-audit-token-file", o.AuditTokenFile,
-		"`file` with the bearer tokens that the HTTP audit device may send, one per line: <store> <token>, or <token> with a single store")
-	flags.StringVar(&o.AuditTLSCertFile, "openbao-audit-tls-cert-file", o.AuditTLSCertFile,
-		"`file` with the certificate of the audit receiver, in PEM; empty disables TLS")
-	flags.StringVar(&o.AuditTLSKeyFile, "openbao-audit-tls-key-file", o.AuditTLSKeyFile,
-		"`file` with the private key of the audit receiver, in PEM")
+		"`address` to listen on for OpenBao's HTTP audit device, at /v1/audit/<store>, with the files that audit in --openbao-config names; "+
+			"empty disables it")
 }
 
 // Enabled reports whether any store is watched.
@@ -80,14 +70,6 @@ func (o *Options) Validate() error {
 		if _, _, err := net.SplitHostPort(o.AuditListen); err != nil {
 			complain("--openbao-audit-listen: %q is not an address, want host:port", o.AuditListen)
 		}
-		if o.AuditTokenFile == "" {
-			complain("--openbao-audit-token-file: is empty, want the path of a file with the token that the audit device sends; " +
-				"create one with: openssl rand -hex 32")
-		}
-	}
-	if (o.AuditTLSCertFile == "") != (o.AuditTLSKeyFile == "") {
-		complain("--openbao-audit-tls-cert-file: %q and --openbao-audit-tls-key-file: %q, want both or neither",
-			o.AuditTLSCertFile, o.AuditTLSKeyFile)
 	}
 	return errors.Join(problems...)
 }

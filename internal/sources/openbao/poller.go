@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
@@ -22,7 +21,7 @@ const (
 	minGap = 500 * time.Millisecond // between two polls
 	// minRetry is the delay after the first failed poll. It doubles up to the interval, or up to maxRetry.
 	minRetry = time.Second
-	// maxRetry is shorter than the time for which the alert KeyturnStorePollFailing looks back for a failure.
+	// maxRetry is shorter than the time for which the alert KeyturnStoreFailing looks back for a failure.
 	maxRetry = 15 * time.Minute
 	// concurrency is the number of concurrent requests to a store, for the poller and for the follower each.
 	concurrency = 4
@@ -129,32 +128,34 @@ func (p *poller) readMount(ctx context.Context, in engineMount) error {
 	err := p.readPresent(ctx, in, missing, &skipped)
 	if err == nil {
 		// It is no error of the mount if the token may read none of these, because they are only a part of it.
-		err = skipped.rest(p.readEach(ctx, slices.Collect(maps.Keys(missing)), p.observe(ctx, in)))
+		err = skipped.rest(p.readEach(ctx, missing.UnsortedList(), p.observe(ctx, in)))
+	}
+	if err == nil {
+		err = skipped.most()
 	}
 	if err == nil {
 		p.outlet.notePoll(in.name(), began)
 	}
 	switch part := partOf(in.name()); {
+	case err != nil: // It is reported for the whole mount.
 	case len(skipped.errs) > 0:
 		p.status.noteFailure(ctx, part, skipped.errs...)
-	case err == nil:
+	default:
 		p.status.noteSuccess(ctx, part)
 	}
 	return err
 }
 
 // readPresent reads what is in a mount, and removes it from missing.
-func (p *poller) readPresent(ctx context.Context, in engineMount, missing pathSet, skipped *skips) error {
+func (p *poller) readPresent(ctx context.Context, in engineMount, missing sets.Set[string], skipped *skips) error {
+	at, err := in.places()
 	switch {
-	case in.isPlain:
-		return fmt.Errorf("%s: %w", in.path, errUnversioned)
+	case err != nil:
+		return err
 	case in.engine == events.EngineKV:
-		return p.readSecrets(ctx, in, missing, skipped)
-	case in.engine == events.EngineDatabase || in.engine == events.EngineLDAP:
-		places := rolePathsOf(in.engine)
-		return p.readListed(ctx, in, places.list, places.secret+"/", missing, skipped)
+		return p.readSecrets(ctx, in, at, missing, skipped)
 	}
-	return fmt.Errorf("%s is of the engine %s: %w", in.path, in.engine, errEngine)
+	return p.readListed(ctx, in, at, missing, skipped)
 }
 
 // observe returns a function that reads a path of a mount and observes it.
@@ -171,75 +172,24 @@ func (p *poller) observe(ctx context.Context, in engineMount) func(path string) 
 // readEach calls read for each path, a few at a time, and returns the results. It stops once the store has answered none of as many requests in a row
 // as are made at once: each may take until its timeout, and there may be thousands.
 func (p *poller) readEach(ctx context.Context, paths []string, read func(path string) error) []error {
-	errs := make([]error, len(paths))
-	inParallel(len(paths), func(i int) {
-		switch {
-		case ctx.Err() != nil:
-			errs[i] = ctx.Err()
-			return
-		case p.unanswered.Load() >= concurrency:
-			errs[i] = errSilent
-			return
-		}
+	errs := slices.Repeat([]error{errSilent}, len(paths))
+	going, stop := context.WithCancel(ctx)
+	defer stop()
+	if p.unanswered.Load() >= concurrency {
+		stop()
+	}
+	workqueue.ParallelizeUntil(going, concurrency, len(paths), func(i int) {
 		// A store that answers 503 is not silent: it may have locked only one namespace.
-		if errs[i] = read(paths[i]); errs[i] != nil && down(errs[i]) && code(errs[i]) == 0 {
-			p.unanswered.Add(1)
-		} else {
+		if errs[i] = read(paths[i]); errs[i] == nil || !down(errs[i]) || code(errs[i]) != 0 {
 			p.unanswered.Store(0)
+		} else if p.unanswered.Add(1) >= concurrency {
+			stop()
 		}
 	})
 	return errs
 }
 
-type pathSet map[string]struct{}
-
 // known returns the paths of a mount that are known to exist. That iterates over every source, so an audit line must never cause it.
-func (p *poller) known(in mountName) pathSet {
-	paths := pathSet{}
-	for _, path := range p.options.Known(p.config.Name, in.namespace, in.mount) {
-		paths[path] = struct{}{}
-	}
-	return paths
-}
-
-// skips has the errors about parts of a mount that the token may not read, the first of each kind. They do not fail a poll.
-type skips struct{ errs []error }
-
-// tolerate adds the error if retrying is useless, and reports whether it did.
-func (s *skips) tolerate(err error) bool {
-	if !final(err) {
-		return false
-	}
-	if !hasKindOf(s.errs, err) {
-		s.errs = append(s.errs, err)
-	}
-	return true
-}
-
-// rest returns the first error that it does not tolerate.
-func (s *skips) rest(errs []error) error {
-	for _, err := range errs {
-		if err != nil && !s.tolerate(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-// inParallel calls f for 0 to n-1, a few at a time, and waits for all of them.
-func inParallel(n int, f func(i int)) {
-	var group sync.WaitGroup
-	indices := make(chan int)
-	for range min(n, concurrency) {
-		group.Go(func() {
-			for i := range indices {
-				f(i)
-			}
-		})
-	}
-	for i := range n {
-		indices <- i
-	}
-	close(indices)
-	group.Wait()
+func (p *poller) known(in mountName) sets.Set[string] {
+	return sets.New(p.options.Known(p.config.Name, in.namespace, in.mount)...)
 }

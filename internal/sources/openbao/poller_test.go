@@ -1,7 +1,6 @@
 package openbao
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -76,7 +75,7 @@ func TestFailedPollsAreRepeatedLessAndLessOften(t *testing.T) {
 	})
 }
 
-// KeyturnStorePollFailing needs a failure within the last hour.
+// KeyturnStoreFailing needs a failure within the last hour.
 func TestFailedPollsAreRepeatedSeveralTimesAnHour(t *testing.T) {
 	store := newFakeStore(kv2)
 	store.say("secret/detailed-metadata?scan", http.StatusServiceUnavailable, forbidden)
@@ -94,11 +93,11 @@ func TestFailedPollsAreRepeatedSeveralTimesAnHour(t *testing.T) {
 
 func TestAFeedIsReadyWhetherAStoreCanBeReadOrNot(t *testing.T) {
 	for _, test := range []struct {
-		name, mounts string
-		scan         int // the status of the answer, 0 for none
+		name string
+		scan int // the status of the answer, 0 for none
 	}{
-		{name: "a store that is down", mounts: "[secret]", scan: 0},
-		{name: "a mount that may not be read", mounts: "[secret]", scan: http.StatusForbidden},
+		{name: "a store that is down", scan: 0},
+		{name: "a mount that may not be read", scan: http.StatusForbidden},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			store := newFakeStore(kv2)
@@ -111,8 +110,7 @@ func TestAFeedIsReadyWhetherAStoreCanBeReadOrNot(t *testing.T) {
 			store.do("sys/internal/ui/mounts", slowly(http.StatusOK, `{"data":{"secret":`+kv2+`}}`))
 			store.do("secret/detailed-metadata?scan", slowly(test.scan, `{"errors":["no"]}`))
 			store.do("secret/metadata?list", slowly(test.scan, `{"errors":["no"]}`))
-			config := withToken + "{interval: 1m, mounts: " + test.mounts + "}}]"
-			inBubble(t, config, store, nil, func(t *testing.T, r *rig) {
+			inBubble(t, pollSecret, store, nil, func(t *testing.T, r *rig) {
 				after(time.Second)
 				if err := r.feed.Ready(); err == nil || err.Error() != "store main: not polled yet" {
 					t.Errorf("before the store has answered: %v", err)
@@ -148,10 +146,9 @@ func TestAStoreIsPolledSoonAfterAnOutage(t *testing.T) {
 	for i := range paths {
 		name := fmt.Sprintf("k%d", i)
 		references = append(references, referenceTo(events.RootNamespace, "secret", name))
-		store.do("secret/metadata/"+name, unlessDown(metadataOf(1, "2020-01-01T00:00:00Z", "")))
+		store.do("secret/metadata/"+name, unlessDown(metadataOf(1, "2020-01-01T00:00:00Z")))
 	}
-	referenced := func(context.Context) ([]Reference, error) { return references, nil }
-	inBubble(t, pollReferenced, store, func(o *Options) { o.Referenced = referenced }, func(t *testing.T, r *rig) {
+	inBubble(t, pollReferenced, store, referring(references...), func(t *testing.T, r *rig) {
 		after(5 * time.Minute)
 		down.Store(true)
 		after(outage)

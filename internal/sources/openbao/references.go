@@ -1,7 +1,9 @@
 package openbao
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,7 +13,7 @@ import (
 )
 
 // readReferences reads the referenced paths, other than those in mounts that were read as a whole. A path that the token may not see, or that has no
-// metadata, does not fail a poll.
+// metadata, does not fail a poll, unless the store refused most of the paths.
 func (p *poller) readReferences(ctx context.Context, whole map[mountName]bool) error {
 	byMount, err := p.referencedByMount(ctx)
 	if err != nil {
@@ -19,25 +21,20 @@ func (p *poller) readReferences(ctx context.Context, whole map[mountName]bool) e
 	}
 	p.unanswered.Store(0)
 	var failed error
+	var all tally
 	for name, paths := range byMount {
 		if whole[name] {
 			continue
 		}
 		known, began := p.known(name), p.options.Now()
 		errs := p.readEach(ctx, paths, func(path string) error {
-			in, err := p.metadata.mounts.find(ctx, name.namespace, name.mount)
-			if err == nil && in.path != name.mount {
-				err = fmt.Errorf("%s: %w", name.mount, errNoMount)
-			}
-			if err != nil {
-				return err
-			}
-			o, err := p.metadata.readIn(ctx, in, path)
-			if _, isKnown := known[path]; err == nil && (o.State != Gone || isKnown) {
-				p.outlet.emitPolled(ctx, o)
-			}
-			return err
+			return p.readReference(ctx, name, path, known.Has(path))
 		})
+		for _, err := range errs {
+			if !errors.Is(err, errNoMount) { // Anyone can invent mounts.
+				all.add(err)
+			}
+		}
 		var skipped skips
 		err := skipped.rest(errs)
 		switch {
@@ -53,7 +50,23 @@ func (p *poller) readReferences(ctx context.Context, whole map[mountName]bool) e
 			p.status.noteSuccess(ctx, part)
 		}
 	}
-	return failed
+	return cmp.Or(failed, all.most())
+}
+
+// readReference observes a path. A path that is gone counts only if it was known.
+func (p *poller) readReference(ctx context.Context, name mountName, path string, isKnown bool) error {
+	in, err := p.metadata.mounts.find(ctx, name.namespace, name.mount)
+	if err == nil && in.path != name.mount {
+		err = fmt.Errorf("%s: %w", name.mount, errNoMount)
+	}
+	if err != nil {
+		return err
+	}
+	o, err := p.metadata.readIn(ctx, in, path)
+	if err == nil && (o.State != Gone || isKnown) {
+		p.outlet.emitPolled(ctx, o)
+	}
+	return err
 }
 
 // referencedByMount returns the referenced paths of the store by the mounts that it has, sorted, each once. It leaves out those that cannot be

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // scanAgain is how long a request that a store refused is not tried again.
@@ -18,12 +20,11 @@ const scanAgain = time.Hour
 // scanWay is how a KV v2 mount is read: OpenBao returns the metadata of many secrets at once, if the token's policy allows it.
 type scanWay struct {
 	until     time.Time       // then everything is tried again
-	noScan    bool            // the metadata in each folder is listed page by page
-	listed    map[string]bool // so is that in these folders, which have too many secrets for one answer
+	listed    map[string]bool // folders that cannot be scanned in one answer: their metadata is listed page by page
 	noDetails bool            // names are listed page by page, and each secret is read
 }
 
-func (p *poller) readSecrets(ctx context.Context, in engineMount, missing pathSet, skipped *skips) error {
+func (p *poller) readSecrets(ctx context.Context, in engineMount, at enginePlaces, missing sets.Set[string], skipped *skips) error {
 	now, way := p.options.Now(), p.ways[in.name()]
 	if way == nil || !now.Before(way.until) {
 		way = &scanWay{until: now.Add(scanAgain), listed: map[string]bool{}}
@@ -36,7 +37,7 @@ func (p *poller) readSecrets(ctx context.Context, in engineMount, missing pathSe
 		}
 		way.noDetails = true
 	}
-	return p.readListed(ctx, in, "metadata", "", missing, skipped)
+	return p.readListed(ctx, in, at, missing, skipped)
 }
 
 // unscannable reports whether the store does not support such a request, the token's policy does not allow it, or the answer is too long.
@@ -48,75 +49,72 @@ func unscannable(err error) bool {
 	return errors.Is(err, errNotThere) || errors.Is(err, errAnswer) || errors.Is(err, errTooLong)
 }
 
-// readDetails holds at most maxScanned secrets at a time.
-func (p *poller) readDetails(ctx context.Context, in engineMount, way *scanWay, missing pathSet, skipped *skips) error {
-	list := func(folder, after string) (names []string, err error) {
-		if after == "" && !way.noScan && !way.listed[folder] {
-			secrets, got, err := p.metadata.client.details(ctx, in, folder, url.Values{"scan": {"true"}})
-			switch {
-			case err == nil:
-				p.observeAll(ctx, in, folder, secrets, got, missing)
-				return nil, nil
-			case errors.Is(err, errNotThere) && !got.warned:
-				return nil, nil // The folder is empty.
-			case !unscannable(err):
-				return nil, err
-			case folder == "" && !errors.Is(err, errTooLong):
-				way.noScan = true
-			default:
-				way.listed[folder] = true
-			}
+// readDetails scans a mount, or else those of its folders that can be scanned in one answer. It holds at most maxScanned secrets at a time.
+func (p *poller) readDetails(ctx context.Context, in engineMount, way *scanWay, missing sets.Set[string], skipped *skips) error {
+	var list func(folder, after string) ([]string, error)
+	list = func(folder, after string) (names []string, err error) {
+		query, isScan := pageAfter(after), after == "" && !way.listed[folder]
+		if isScan {
+			query = url.Values{"scan": {"true"}}
 		}
-		secrets, got, err := p.metadata.client.details(ctx, in, folder, pageAfter(after))
+		secrets, got, err := p.metadata.client.details(ctx, in, folder, query)
 		switch {
-		case errors.Is(err, errNotThere) && folder+after != "":
-			return nil, nil // There are no more names, or the folder no longer exists.
+		case errors.Is(err, errNotThere) && (folder+after != "" || isScan && !got.warned):
+			return nil, nil // There are no more names, or the folder is empty or no longer exists.
+		case isScan && unscannable(err):
+			way.listed[folder] = true
+			return list(folder, after)
 		case err != nil:
 			return nil, err
 		}
-		for _, one := range secrets {
-			names = append(names, one.path)
-		}
+		skipped.read.asked += len(secrets)
 		p.observeAll(ctx, in, folder, secrets, got, missing)
+		if !isScan { // A scan has what is in the folders, too.
+			for _, one := range secrets {
+				names = append(names, one.path)
+			}
+		}
 		return names, nil
 	}
-	return walk(in, list, func(string) error { return nil }, skipped.tolerate)
+	return walk(in, list, func(string) error { return nil }, skipped)
 }
 
 // observeAll observes the secrets in an answer about a folder, and removes them from missing. One with malformed metadata is to be read alone.
-func (p *poller) observeAll(ctx context.Context, in engineMount, folder string, secrets []scannedSecret, got reply, missing pathSet) {
+func (p *poller) observeAll(ctx context.Context, in engineMount, folder string, secrets []scannedSecret, got reply, missing sets.Set[string]) {
 	for _, one := range secrets {
 		path := folder + one.path
 		switch {
 		case strings.HasSuffix(path, "/"):
 		case !one.ok:
-			missing[path] = struct{}{}
+			missing.Insert(path)
 		case one.state != Gone:
-			delete(missing, path)
-			o := p.metadata.origin.of(in, path, got.asked, got.received)
+			missing.Delete(path)
+			o := p.config.observation(in, path, got.asked, got.received)
 			o.Version, o.State, o.At = one.version, one.state, one.at
 			p.outlet.emitPolled(ctx, o)
 		}
 	}
 }
 
-// readListed reads what is listed below a path of a mount's API, and removes it from missing. The names that are listed have the prefix in paths.
-func (p *poller) readListed(ctx context.Context, in engineMount, below, prefix string, missing pathSet, skipped *skips) error {
+// readListed reads each secret or role that a mount lists, and removes it from missing.
+func (p *poller) readListed(ctx context.Context, in engineMount, at enginePlaces, missing sets.Set[string], skipped *skips) error {
 	var paths []string
-	err := walk(in, func(folder, after string) ([]string, error) {
-		return p.metadata.client.list(ctx, in.namespace, in.path+"/"+below+"/"+folder, after)
-	}, func(name string) error {
+	list := func(folder, after string) ([]string, error) {
+		return p.metadata.client.list(ctx, in.namespace, in.path+"/"+at.list+"/"+folder, after)
+	}
+	err := walk(in, list, func(name string) error {
 		if len(paths) == maxSecrets {
 			return fmt.Errorf("%s: %w", in.path, errTooMany)
 		}
-		paths = append(paths, prefix+name)
-		delete(missing, prefix+name)
+		paths = append(paths, at.secret+name)
+		missing.Delete(at.secret + name)
 		return nil
-	}, skipped.tolerate)
+	}, skipped)
 	if err != nil {
 		return err
 	}
 	errs := p.readEach(ctx, paths, p.observe(ctx, in))
+	skipped.read.add(errs...)
 	if len(errs) > 0 && !slices.Contains(errs, nil) {
 		return errs[0]
 	}
@@ -140,17 +138,17 @@ func pageAfter(name string) url.Values {
 	return query
 }
 
-// walk lists the folders of a mount page by page, and calls found with the path of each secret or role in them. tolerate reports whether a folder
-// that cannot be listed is skipped. A page may be shorter than requested, because a policy of OpenBao can limit it: the last one has no names.
-func walk(in engineMount, list func(folder, after string) ([]string, error), found func(path string) error, tolerate func(error) bool) error {
+// walk lists the folders of a mount page by page, and calls found with the path of each secret or role in them. It skips those that the token may not
+// list. A page may be shorter than requested, because a policy of OpenBao can limit it: the last one has no names.
+func walk(in engineMount, list func(folder, after string) ([]string, error), found func(path string) error, skipped *skips) error {
 	ignored := false // the store has ignored the parameters, so that each answer has all names
 	for folders, pages := []string{""}, 0; len(folders) > 0; {
 		folder := folders[len(folders)-1]
 		folders = folders[:len(folders)-1]
 		for after := ""; after == "" || !ignored; pages++ {
 			names, err := list(folder, after)
-			if err != nil && (folder == "" || !tolerate(err)) {
-				return err
+			if failed := skipped.noteList(folder, after, err); failed != nil {
+				return failed
 			}
 			all := len(names)
 			names = slices.DeleteFunc(names, func(name string) bool { return name <= after })

@@ -1,10 +1,8 @@
 package openbao
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -13,15 +11,17 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // pagingStore answers about the secrets of one mount as OpenBao does.
 type pagingStore struct {
-	paths []string // sorted
-	// noScan means that the token may not scan, and pageLimit, if it is not zero, is the pagination_limit of its policy.
-	noScan    bool
-	pageLimit int
+	paths     []string // sorted
+	noScan    bool     // the token may not scan
+	pageLimit int      // the pagination_limit of the token's policy; zero: it has none
 
 	scans, lists int
 }
@@ -42,20 +42,12 @@ func (s *pagingStore) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.lists++
 		names = s.page(folder, query.Get("after"), query.Get("limit"))
 	default:
-		return response(r, http.StatusForbidden, strings.NewReader(`{"errors":["permission denied"]}`)), nil
+		return response(r, http.StatusForbidden, forbidden), nil
 	}
 	if len(names) == 0 {
-		return response(r, http.StatusNotFound, strings.NewReader(`{"errors":[]}`)), nil
+		return response(r, http.StatusNotFound, `{"errors":[]}`), nil
 	}
-	return response(r, http.StatusOK, &pagingAnswer{names: names}), nil
-}
-
-func response(r *http.Request, status int, body io.Reader) *http.Response {
-	header := http.Header{"Date": {time.Now().UTC().Format(http.TimeFormat)}, "Content-Type": {"application/json"}}
-	return &http.Response{
-		StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: header, Body: io.NopCloser(body), ContentLength: -1, Request: r,
-	}
+	return response(r, http.StatusOK, detailsOf(names)), nil
 }
 
 // below returns the paths of the secrets in a folder and below.
@@ -87,35 +79,20 @@ func (s *pagingStore) page(folder, after, limit string) []string {
 	return names
 }
 
-// pagingAnswer is the metadata of secrets, each of two versions. It is generated while it is read.
-type pagingAnswer struct {
-	names []string
-	// next is the index of the name that is not in rest yet.
-	next int
-	rest bytes.Buffer
-}
-
-// Read is that of io.Reader.
-func (a *pagingAnswer) Read(p []byte) (int, error) {
+// detailsOf returns an answer with the metadata of secrets, each of two versions.
+func detailsOf(names []string) string {
 	const metadata = `{"current_version":2,"custom_metadata":null,"versions":{
 		"1":{"created_time":"2026-11-20T11:03:17.1Z","deletion_time":"","destroyed":false},
 		"2":{"created_time":"2026-11-20T11:03:17.2Z","deletion_time":"","destroyed":false}}}`
-	if a.rest.Len() > 0 || a.next == len(a.names) {
-		return a.rest.Read(p)
+	details := make([]string, len(names))
+	for i, name := range names {
+		about := metadata
+		if strings.HasSuffix(name, "/") {
+			about = "{}"
+		}
+		details[i] = fmt.Sprintf("%q:%s", name, about)
 	}
-	name, about, separator := a.names[a.next], metadata, ","
-	if strings.HasSuffix(name, "/") {
-		about = "{}"
-	}
-	if a.next == 0 {
-		separator = `{"data":{"key_info":{`
-	}
-	a.next++
-	fmt.Fprintf(&a.rest, "%s%q:%s", separator, name, about)
-	if a.next == len(a.names) {
-		a.rest.WriteString("}}}\n")
-	}
-	return a.rest.Read(p)
+	return `{"data":{"key_info":{` + strings.Join(details, ",") + "}}}"
 }
 
 // inFolders returns the paths of secrets that are in folders in turn, or in none.
@@ -132,18 +109,16 @@ func inFolders(secrets, folders int) []string {
 }
 
 func TestAVeryLargeMountIsScannedInPartsThatCanBeHeld(t *testing.T) {
-	tests := []struct {
-		name         string
-		store        *pagingStore
-		most         int
-		scans, lists int
+	for _, test := range []struct {
+		name               string
+		store              *pagingStore
+		most, scans, lists int
 	}{
 		{name: "in one answer", store: &pagingStore{paths: inFolders(5000, 50)}, most: maxScanned, scans: 1},
 		{name: "folder by folder", store: &pagingStore{paths: inFolders(20_000, 4)}, most: 5000, scans: 5, lists: 2},
 		{name: "a flat folder page by page", store: &pagingStore{paths: inFolders(20_000, 0)}, most: 10_000, scans: 1, lists: 5},
 		{name: "what may not be scanned", store: &pagingStore{paths: inFolders(10, 2), noScan: true}, most: 100, lists: 26},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			found := make([]bool, len(test.store.paths))
 			p := scannerOf(t, test.store, test.most, time.Now, func(o Observation) bool {
@@ -154,7 +129,7 @@ func TestAVeryLargeMountIsScannedInPartsThatCanBeHeld(t *testing.T) {
 				found[at] = true
 				return true
 			})
-			err := p.readSecrets(t.Context(), secretMount, pathSet{}, &skips{})
+			err := p.readSecrets(t.Context(), secretMount, placesOf[events.EngineKV], sets.Set[string]{}, &skips{})
 			if missed := slices.Index(found, false); err != nil || missed >= 0 {
 				t.Fatalf("%v; one not found is at %d", err, missed)
 			}
@@ -168,15 +143,16 @@ func TestAVeryLargeMountIsScannedInPartsThatCanBeHeld(t *testing.T) {
 func TestAFolderThatIsTooLargeIsNotScannedAgainSoon(t *testing.T) {
 	store := &pagingStore{paths: inFolders(11, 0), pageLimit: 4}
 	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
-	p := scannerOf(t, store, 10, func() time.Time { return now }, func(Observation) bool { return true })
+	found := 0
+	p := scannerOf(t, store, 10, func() time.Time { return now }, func(Observation) bool { found++; return true })
 	for _, poll := range []struct {
 		after time.Duration
 		scans int
 	}{{0, 1}, {time.Minute, 1}, {scanAgain, 2}} {
-		now = now.Add(poll.after)
-		must(t, p.readSecrets(t.Context(), secretMount, pathSet{}, &skips{}))
-		if store.scans != poll.scans {
-			t.Errorf("%v later: %d scans, want %d", poll.after, store.scans, poll.scans)
+		now, found = now.Add(poll.after), 0
+		testkit.Must(t, p.readSecrets(t.Context(), secretMount, placesOf[events.EngineKV], sets.Set[string]{}, &skips{}))
+		if store.scans != poll.scans || found != len(store.paths) {
+			t.Errorf("%v later: %d scans, want %d; found %d of %d", poll.after, store.scans, poll.scans, found, len(store.paths))
 		}
 	}
 }
@@ -187,12 +163,13 @@ var secretMount = engineMount{namespace: events.RootNamespace, path: "secret", e
 func scannerOf(t *testing.T, store *pagingStore, most int, now func() time.Time, sink func(Observation) bool) *poller {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	c, err := newClient(&storeConfig{servers: []string{"https://bao.test"}, Auth: authConfig{Token: "canary"}}, store, now, log)
-	must(t, err)
+	config := &storeConfig{Name: "main", servers: []string{"https://bao.test"}, Auth: authConfig{Token: "canary"}}
+	c, err := newClient(config, store, now, log)
+	testkit.Must(t, err)
 	t.Cleanup(c.close)
 	c.most = most
 	return &poller{
-		metadata: &metadataReader{origin: origin{store: "main"}, client: c}, outlet: newOutlet(sink, newStatus(log, now), c),
+		config: config, metadata: &metadataReader{config: config, client: c}, outlet: newOutlet(sink, newStatus(log, now), c),
 		options: &Options{Now: now}, ways: map[mountName]*scanWay{},
 	}
 }

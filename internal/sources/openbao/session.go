@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
-	"math"
-	"net/http"
 	"sync"
 	"time"
 
@@ -24,13 +21,8 @@ const (
 	renewalJitter = 0.1
 	// idleRenewal is how often the token is read if it needs no renewal, because its file can be replaced.
 	idleRenewal = time.Minute
-	// minLogin is the minimum time between two logins, and maxLogin the maximum delay after one that failed.
-	minLogin = 10 * time.Second
-	maxLogin = time.Minute
-	// maxRefused is the maximum delay after an AppRole login that the store refused. Five refused logins lock the role for 15 minutes, and the count
-	// is reset after 15 minutes without one, so the delay exceeds that after at most four.
-	maxRefused = 16 * time.Minute
-	unanswered = time.Second // the delay after a login to which the store gave no verdict
+	// soonUsedUp is how long a token of limited uses lasts at least if its limit is worth no warning.
+	soonUsedUp = time.Minute
 )
 
 // session holds a token of a store and keeps it valid.
@@ -45,7 +37,11 @@ type session struct {
 	initial    time.Duration // the token's time to live when it was new
 	renewAt    time.Time     // zero: never
 	inspected  bool          // a given token was looked up, or may not look itself up
+	limit      int           // of the token's uses; zero: it has none
+	left       int           // of its uses, if they are limited
+	warned     int           // the last limit that was logged
 	loginTried time.Time
+	doubted    time.Time // when a refusal of a token of limited uses was last taken for its end, against the count
 	refused    loginFailures
 	logged     string // the kind of the last failure that was logged
 }
@@ -64,8 +60,14 @@ func (s *session) current(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", &tokenError{err}
 	}
+	s.use()
 	return token, nil
 }
+
+// use counts a use of the token.
+func (s *session) use() { s.left = max(s.left-1, 0) }
+
+func (s *session) isUsedUp() bool { return s.limit != 0 && s.left == 0 }
 
 // replaceRefused replaces a token that the store refused, or drops it if there is no other. It returns false if it is still the current one.
 func (s *session) replaceRefused(ctx context.Context, token string) bool {
@@ -73,10 +75,16 @@ func (s *session) replaceRefused(ctx context.Context, token string) bool {
 	defer s.mu.Unlock()
 	if s.auth.logsIn() && s.token == token {
 		// The token has expired, or its policy does not allow the request. The lookup distinguishes the two, unless the policy denies that too. Then
-		// a login is tried, but not too often.
-		if s.now().Sub(s.loginTried) < minLogin {
+		// a login is tried, but not too often: anyone may name paths that the policy denies. A token of limited uses may be used up earlier than was
+		// counted, also soon after a login.
+		last := s.loginTried
+		if s.limit != 0 && !s.isUsedUp() {
+			last = s.doubted
+		}
+		if s.now().Sub(last) < minLogin {
 			return false
 		}
+		s.doubted = s.now()
 		if _, err := s.lookUp(ctx); err == nil {
 			return false
 		}
@@ -86,7 +94,7 @@ func (s *session) replaceRefused(ctx context.Context, token string) bool {
 	return err != nil || another != token
 }
 
-// obtain returns the configured token, or else the last one that a login returned.
+// obtain returns the configured token, or else the last one that a login returned and that is not used up.
 func (s *session) obtain(ctx context.Context) (string, error) {
 	if !s.auth.logsIn() {
 		token, err := s.auth.given()
@@ -94,9 +102,15 @@ func (s *session) obtain(ctx context.Context) (string, error) {
 			s.token, s.inspected = token, false
 			s.inspect(ctx)
 		}
+		if err == nil && s.isUsedUp() {
+			err = errUsedUp
+		}
 		return token, err
 	}
-	if s.token == "" {
+	if s.isUsedUp() && s.now().Sub(s.loginTried) < soonUsedUp {
+		s.warnOfLimit(ctx)
+	}
+	if s.token == "" || s.isUsedUp() {
 		if err := s.logIn(ctx); err != nil {
 			return "", err
 		}
@@ -104,47 +118,29 @@ func (s *session) obtain(ctx context.Context) (string, error) {
 	return s.token, nil
 }
 
-// logIn requests a token, or returns the error of the last attempt if it is too early for another one.
-func (s *session) logIn(ctx context.Context) error {
-	path, data, err := s.auth.credentials()
-	if err != nil {
-		return err
+// warnOfLimit logs that the uses of tokens are limited, once for each limit.
+func (s *session) warnOfLimit(ctx context.Context) {
+	if s.warned != s.limit {
+		s.warned = s.limit
+		s.log.WarnContext(ctx, "store tokens are soon used up: set token_num_uses of the role to 0", "uses", s.limit)
 	}
-	if f := &s.refused; f.err != nil && s.now().Before(f.again) && maps.Equal(f.sent, data) {
-		return f.err // Other credentials may be right.
-	}
-	s.loginTried = s.now()
-	limited, cancel := context.WithTimeout(ctx, tokenTimeout)
-	defer cancel()
-	granted, err := s.requests.Logical().WriteWithContext(limited, path, data)
-	switch {
-	case err != nil:
-		err = plain(err)
-	case granted == nil || granted.Auth == nil || granted.Auth.ClientToken == "":
-		err = errAnswer
-	}
-	if err != nil {
-		err = fmt.Errorf("logging in at %s: %w", path, err)
-		if ctx.Err() == nil {
-			s.refused.note(data, err, s.auth.AppRole != nil, s.now())
-		}
-		return err
-	}
-	s.refused = loginFailures{}
-	s.token = granted.Auth.ClientToken
-	s.startRenewals(time.Duration(granted.Auth.LeaseDuration) * time.Second)
-	return nil
 }
 
 // inspect schedules the renewal of a given token. One that may not look itself up is left alone. Without an answer, keep tries again.
 func (s *session) inspect(ctx context.Context) {
 	s.startRenewals(0)
+	s.limit, s.left = 0, 0
 	looked, err := s.lookUp(ctx)
 	if err != nil {
 		s.inspected = final(plain(err))
 		return
 	}
 	s.inspected = true
+	const unknown = -1 // The answer does not say. It is less after the last use.
+	if uses, err := looked.TokenRemainingUses(); err == nil && uses != 0 && uses != unknown {
+		s.limit, s.left = uses, max(uses, 0)
+		s.warnOfLimit(ctx)
+	}
 	ttl, err := looked.TokenTTL()
 	if renewable, _ := looked.TokenIsRenewable(); err == nil && renewable {
 		s.startRenewals(ttl)
@@ -157,10 +153,11 @@ func (s *session) lookUp(ctx context.Context) (*api.Secret, error) {
 	return s.own().LookupSelfWithContext(ctx)
 }
 
-// own returns the requests about the token.
+// own returns the requests about the token, for one of them.
 func (s *session) own() *api.TokenAuth {
 	authorized := s.requests.WithNamespace(s.requests.Namespace())
 	authorized.SetToken(s.token)
+	s.use()
 	return authorized.Auth().Token()
 }
 
@@ -196,6 +193,9 @@ func (s *session) renew(ctx context.Context) error {
 	if s.renewAt.IsZero() || s.now().Before(s.renewAt) {
 		return nil
 	}
+	if s.auth.logsIn() && s.limit != 0 {
+		return s.logIn(ctx) // A renewal would be one of the uses.
+	}
 	limited, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
 	renewed, err := s.own().RenewSelfWithContext(limited, 0)
@@ -226,31 +226,4 @@ func renewalOf(ttl time.Duration, now time.Time) time.Time {
 		return time.Time{}
 	}
 	return now.Add(min(max(wait.Jitter(ttl/3*2, renewalJitter), minRenewal), maxRenewal))
-}
-
-// loginFailures spaces logins that fail. The zero loginFailures has none.
-type loginFailures struct {
-	sent    map[string]any // the credentials of the last failure
-	err     error
-	again   time.Time
-	backoff wait.Backoff
-}
-
-// note records a failure. locks means that the store locks credentials that it refuses too often.
-func (f *loginFailures) note(sent map[string]any, err error, locks bool, now time.Time) {
-	if f.err == nil || !maps.Equal(f.sent, sent) {
-		*f = loginFailures{sent: sent, backoff: wait.Backoff{Duration: minLogin, Factor: 6, Jitter: 0.1, Steps: math.MaxInt, Cap: maxLogin}}
-		if locks {
-			f.backoff.Cap = maxRefused
-		}
-	}
-	f.err = err
-	switch answered := code(err); {
-	case rejected(answered):
-		f.again = now.Add(f.backoff.Step())
-	case answered >= http.StatusBadRequest && answered < http.StatusInternalServerError:
-		f.again = now.Add(minLogin) // A rate limit, for example. The credentials were not judged, so nothing is locked.
-	default:
-		f.again = now.Add(unanswered)
-	}
 }

@@ -10,15 +10,19 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// logins is a fake store where a login at the path returns tokens with a time to live. A token is valid until it expires, and a renewal
+// logins is a fake store where a login at the path returns tokens with a time to live. A token is valid until it expires or is used up, and a renewal
 // extends it. All other requests need a valid token.
 type logins struct {
 	*fakeStore
 	lock      sync.Mutex // for what follows
 	ttl       time.Duration
 	renewable bool
+	uses      int // of a token; zero: any number
+	used      map[string]int
 	given     int
 	renewed   int
 	sent      map[string]any
@@ -26,10 +30,11 @@ type logins struct {
 }
 
 func newLogins(path string, ttl time.Duration, renewable bool) *logins {
-	l := &logins{fakeStore: newFakeStore(kv2), ttl: ttl, renewable: renewable}
+	l := &logins{fakeStore: newFakeStore(kv2), ttl: ttl, renewable: renewable, used: map[string]int{}}
 	auth := func() (int, string) {
 		l.ends = time.Now().Add(l.ttl)
-		return http.StatusOK, fmt.Sprintf(`{"auth":{"client_token":"canary-%d","lease_duration":%d,"renewable":%v}}`, l.given, int(l.ttl/time.Second), l.renewable)
+		const granted = `{"auth":{"client_token":"canary-%d","lease_duration":%d,"renewable":%v,"num_uses":%d}}`
+		return http.StatusOK, fmt.Sprintf(granted, l.given, int(l.ttl/time.Second), l.renewable, l.uses)
 	}
 	l.do(path, func(r *http.Request) (int, string) {
 		l.lock.Lock()
@@ -55,8 +60,17 @@ func newLogins(path string, ttl time.Duration, renewable bool) *logins {
 	return l
 }
 
+// valid reports whether the request has a valid token, and uses it.
 func (l *logins) valid(r *http.Request) bool {
-	return r.Header.Get("X-Vault-Token") == fmt.Sprintf("canary-%d", l.given) && time.Now().Before(l.ends)
+	token := r.Header.Get("X-Vault-Token")
+	l.used[token]++
+	switch {
+	case !time.Now().Before(l.ends):
+		return false
+	case l.uses > 0:
+		return strings.HasPrefix(token, "canary-") && l.used[token] <= l.uses
+	}
+	return token == fmt.Sprintf("canary-%d", l.given)
 }
 
 func (l *logins) guard(request, body string) {
@@ -132,12 +146,12 @@ func TestATokenFileIsReadAgain(t *testing.T) {
 		after(2 * time.Minute)
 		before := r.count(t, "keyturn.openbao.polls", "success")
 		store.set(1, time.Now().Add(time.Hour))
-		must(t, os.WriteFile(file, []byte("canary-1\n"), 0o600))
+		testkit.Must(t, os.WriteFile(file, []byte("canary-1\n"), 0o600))
 		after(10 * time.Minute)
 		if got := r.count(t, "keyturn.openbao.polls", "success"); got < before+8 {
 			t.Errorf("%d polls have worked since, want ten:\n%s", got-before, r.log)
 		}
-		must(t, os.Remove(file))
+		testkit.Must(t, os.Remove(file))
 		after(10 * time.Minute)
 		if log := r.log.String(); !strings.Contains(log, "auth.tokenFile: reading") {
 			t.Errorf("want the log to tell what is missing:\n%s", log)
@@ -181,10 +195,8 @@ func TestTokensGoToNobodyElse(t *testing.T) {
 	for _, name := range []string{"VAULT_TOKEN", "BAO_TOKEN", "VAULT_NAMESPACE"} {
 		t.Setenv(name, "elsewhere")
 	}
-	config := strings.Replace(pollSecret, "address:", "namespace: '', address:", 1) + `
-`
 	// With two stores the environment is not used.
-	config = strings.Replace(config, "}]", "}, {name: other, address: 'http://other', auth: {token: theirs}}]", 1)
+	config := strings.Replace(pollSecret, "}]", "}, {name: other, address: 'http://other', auth: {token: theirs}}]", 1)
 	inBubble(t, config, store, nil, func(_ *testing.T, r *rig) {
 		synctest.Wait()
 		if store.times("sys/internal/ui/mounts") == 0 || store.times("elsewhere@sys/internal/ui/mounts") != 0 {

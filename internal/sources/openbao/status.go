@@ -21,6 +21,8 @@ const (
 	// references separately. Anyone who can send lines or write ExternalSecrets can invent mounts.
 	maxMountFailures = 256
 	mountFailureAge  = time.Hour
+	// foreignAge is for how long nothing foreign must have arrived until it is logged again.
+	foreignAge = time.Hour
 	// auditedPaths is the subject of failures to read what the audit log names.
 	auditedPaths = "audited paths"
 	// referencedPaths is the subject of failures to poll by reference.
@@ -52,6 +54,8 @@ type status struct {
 	tried               bool      // a poll was complete, or a part of one failed
 	polledAt            time.Time // zero before the first complete poll
 	lineAt              time.Time // of the last audit line; before the first one, of the start if lines are expected
+	foreignAt           time.Time // when what is no audit line was received last
+	lags                sync.Once // logs that the store lags behind
 }
 
 func newStatus(log *slog.Logger, now func() time.Time) *status {
@@ -125,6 +129,26 @@ func (s *status) noteLine(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lineAt = at
+}
+
+// noteLag logs, once, that the store has answered without a version although that was written before, and longer ago than the declared lag.
+func (s *status) noteLag(ctx context.Context, behind, declared time.Duration) {
+	s.lags.Do(func() {
+		s.log.WarnContext(ctx, "store answers without a version that its audit log has; set its lag in the configuration",
+			"behind", behind, "lag", declared)
+	})
+}
+
+// noteForeign records that something arrived that is no audit line, and logs it unless that happened within foreignAge. It logs nothing of the
+// content, which may be secret.
+func (s *status) noteForeign(ctx context.Context) {
+	s.mu.Lock()
+	now, last := s.now(), s.foreignAt
+	s.foreignAt = now
+	s.mu.Unlock()
+	if now.Sub(last) >= foreignAge {
+		s.log.WarnContext(ctx, "audit receiver got a line that is not of an audit log")
+	}
 }
 
 func (s *status) lastSeen() (polledAt, lineAt time.Time) {

@@ -15,6 +15,21 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
+// fileConfig is the content of the configuration file.
+type fileConfig struct {
+	Stores []storeConfig `json:"stores"`
+	Audit  auditConfig   `json:"audit"`
+}
+
+// auditConfig has the files of the HTTP audit receiver, which are read again when they change.
+type auditConfig struct {
+	// TokenFile has the bearer tokens, one per line: <store> <token>, or <token> if there is only one store.
+	TokenFile string `json:"tokenFile"`
+	// TLSCertFile and TLSKeyFile have the certificate, and its key. Without both there is no TLS.
+	TLSCertFile string `json:"tlsCertFile"`
+	TLSKeyFile  string `json:"tlsKeyFile"`
+}
+
 // storeConfig configures one OpenBao or Vault.
 type storeConfig struct {
 	Name string `json:"name"` // in events; a DNS label
@@ -26,10 +41,15 @@ type storeConfig struct {
 	TLS       tlsConfig  `json:"tls"`
 	Auth      authConfig `json:"auth"`
 	Poll      pollConfig `json:"poll"`
+	// OmitAuthors leaves out of events who has made a change, as the audit log has it. Default: they say it.
+	OmitAuthors bool `json:"omitAuthors"`
+	// Lag is for how long a server of the store may still answer reads without a change that another one has, in whole seconds. Default 0s.
+	Lag string `json:"lag"`
 
 	// The parsed values of the fields above.
 	servers  []string
 	interval time.Duration
+	lag      time.Duration
 }
 
 type tlsConfig struct {
@@ -104,6 +124,12 @@ func (s *storeConfig) resolve() []error {
 			complain("poll.interval: %q is not a duration of a second or more, want one such as 30s or 1m", s.Poll.Interval)
 		}
 	}
+	if s.Lag != "" {
+		var err error
+		if s.lag, err = time.ParseDuration(s.Lag); err != nil || s.lag < 0 || s.lag >= events.MaxLag || s.lag%time.Second != 0 {
+			complain("lag: %q is not a number of whole seconds below %s, want one such as 0s or 10s", s.Lag, events.MaxLag)
+		}
+	}
 	problems = append(problems, resolveMounts("mounts", s.Poll.Mounts)...)
 	problems = append(problems, resolveMounts("databaseMounts", s.Poll.DatabaseMounts)...)
 	return append(problems, resolveMounts("ldapMounts", s.Poll.LDAPMounts)...)
@@ -138,32 +164,30 @@ func storeAddress(text string) (string, error) {
 	return events.StoreAddress(text), nil
 }
 
-func loadConfig(path string) ([]storeConfig, error) {
+func loadConfig(path string) (fileConfig, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("--openbao-config: reading: %w", err)
+		return fileConfig{}, fmt.Errorf("--openbao-config: reading: %w", err)
 	}
-	stores, err := parseConfig(content, os.Getenv)
+	config, err := parseConfig(content, os.Getenv)
 	if err == nil {
-		return stores, nil
+		return config, nil
 	}
 	var problems []error
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		problems = append(problems, fmt.Errorf("--openbao-config: %s: %s", path, line))
 	}
-	return nil, errors.Join(problems...)
+	return fileConfig{}, errors.Join(problems...)
 }
 
 // parseConfig decodes a configuration and reports everything that is wrong with it, one line each. getenv is os.Getenv.
-func parseConfig(content []byte, getenv func(string) string) ([]storeConfig, error) {
-	var c struct {
-		Stores []storeConfig `json:"stores"`
-	}
+func parseConfig(content []byte, getenv func(string) string) (fileConfig, error) {
+	var c fileConfig
 	if err := kube.DecodeStrict(content, &c); err != nil {
-		return nil, err
+		return c, err
 	}
 	if len(c.Stores) == 0 {
-		return nil, errors.New("stores: is empty, want at least one")
+		return c, errors.New("stores: is empty, want at least one")
 	}
 	if len(c.Stores) == 1 {
 		c.Stores[0].takeEnvironment(getenv)
@@ -180,5 +204,8 @@ func parseConfig(content []byte, getenv func(string) string) ([]storeConfig, err
 		}
 		names[s.Name] = true
 	}
-	return c.Stores, errors.Join(problems...)
+	if (c.Audit.TLSCertFile == "") != (c.Audit.TLSKeyFile == "") {
+		problems = append(problems, errors.New("audit: one of tlsCertFile and tlsKeyFile is empty, want both or neither"))
+	}
+	return c, errors.Join(problems...)
 }

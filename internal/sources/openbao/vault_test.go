@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/vault/api"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -28,7 +27,7 @@ func startVault(t *testing.T) *secretstore.Store {
 		}
 	}
 	store, err := secretstore.Start(t.Context(), secretstore.Options{})
-	must(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(store.Stop)
 	return store
 }
@@ -42,29 +41,22 @@ func vaultConfig(store *secretstore.Store, poll string) string {
 func put(t *testing.T, store *secretstore.Store, path, value string) *api.KVVersionMetadata {
 	t.Helper()
 	secret, err := store.Client().KVv2("secret").Put(t.Context(), path, map[string]any{"password": value})
-	must(t, err)
+	testkit.Must(t, err)
 	return secret.VersionMetadata
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestEachChangeOfARealStoreIsSeenInTheFileThatALogShipperPosts(t *testing.T) {
 	store := startVault(t)
-	must(t, store.MountKV(t.Context(), "old", 1))
-	must(t, store.MountKV(t.Context(), "team/data/kv", 2))
-	must(t, store.AuditTraceparent(t.Context()))
+	testkit.Must(t, store.MountKV(t.Context(), "old", 1))
+	testkit.Must(t, store.MountKV(t.Context(), "team/data/kv", 2))
+	testkit.Must(t, store.AuditTraceparent(t.Context()))
 	r := newRig(t, vaultConfig(store, "{}"), func(o *Options) {
-		o.AuditListen, o.AuditTokenFile = "127.0.0.1:0", write(t, "tokens", goodToken)
+		o.receive(t, "tokenFile: "+write(t, "tokens", goodToken))
 	})
 	r.start(t)
 	testkit.Eventually(t, "the feed listens", func() bool { return r.address() != "" })
-	must(t, store.AuditToFile(t.Context()))
-	s := &shipper{t: t, client: newClientOf(t, nil), file: store.AuditFile("file"), format: parsed, gzip: true}
+	testkit.Must(t, store.AuditToFile(t.Context()))
+	s := &shipper{t: t, client: newClientOf(t, nil), file: store.AuditFile("file")}
 	url := "http://" + r.address() + "/v1/audit/main"
 
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -156,7 +148,7 @@ func TestEachChangeOfARealStoreIsSeenInTheFileThatALogShipperPosts(t *testing.T)
 	}
 	for _, step := range steps {
 		began := time.Now()
-		must(t, step.do())
+		testkit.Must(t, step.do())
 		s.ship(url)
 		got := r.next(t)
 		t.Logf("%s: seen after %v", step.name, time.Since(began))
@@ -175,17 +167,15 @@ func TestEachChangeOfARealStoreIsSeenInTheFileThatALogShipperPosts(t *testing.T)
 			t.Errorf("%s: at %v", step.name, at)
 		}
 		got.Request, got.At, got.ReadAt, got.Received, got.PolledBefore = "", time.Time{}, time.Time{}, time.Time{}, time.Time{}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", step.name, diff)
-		}
+		wantEqual(t, step.name, want, got)
 	}
 
 	// Reads, lists and failed requests are not observed. The write after them is next.
 	_, err := kv.Get(t.Context(), "shop/db")
-	must(t, err)
+	testkit.Must(t, err)
 	_, err = client.Logical().ListWithContext(t.Context(), "secret/metadata")
-	must(t, err)
-	must(t, kv.PutMetadata(t.Context(), "shop/db", api.KVMetadataPutInput{MaxVersions: 3}))
+	testkit.Must(t, err)
+	testkit.Must(t, kv.PutMetadata(t.Context(), "shop/db", api.KVMetadataPutInput{MaxVersions: 3}))
 	if _, err := kv.Put(t.Context(), "shop/db", map[string]any{"a": "b"}, api.WithCheckAndSet(7)); err == nil {
 		t.Fatal("a write with a wrong version succeeded")
 	}
@@ -207,10 +197,10 @@ func TestPollingARealStoreFindsWhatItsAuditDidNotTell(t *testing.T) {
 	}
 	written := put(t, store, "top", "canary")
 	put(t, store, "deleted", "canary")
-	must(t, kv.Delete(t.Context(), "deleted"))
+	testkit.Must(t, kv.Delete(t.Context(), "deleted"))
 	put(t, store, "destroyed", "canary")
-	must(t, kv.Destroy(t.Context(), "destroyed", []int{1}))
-	must(t, kv.PutMetadata(t.Context(), "empty", api.KVMetadataPutInput{MaxVersions: 3}))
+	testkit.Must(t, kv.Destroy(t.Context(), "destroyed", []int{1}))
+	testkit.Must(t, kv.PutMetadata(t.Context(), "empty", api.KVMetadataPutInput{MaxVersions: 3}))
 	r := newRig(t, vaultConfig(store, "{interval: 1s, mounts: [secret]}"), func(o *Options) {
 		o.Known = func(store, namespace, mount string) []string {
 			if store != "main" || namespace != events.RootNamespace || mount != "secret" {
@@ -242,13 +232,13 @@ func TestPollingARealStoreFindsWhatItsAuditDidNotTell(t *testing.T) {
 
 	put(t, store, "shop/7/db", "canary")
 	r.nextVersion(t, "shop/7/db", 2)
-	must(t, kv.Undelete(t.Context(), "deleted", []int{1}))
+	testkit.Must(t, kv.Undelete(t.Context(), "deleted", []int{1}))
 	r.nextWhere(t, "deleted", Live)
 
 	// The store is down for a while. What happened meanwhile is found.
 	store.Kill()
 	testkit.Eventually(t, "polling has failed", func() bool { return r.count(t, "keyturn.openbao.polls", "failure") > 1 })
-	must(t, store.Start(t.Context()))
+	testkit.Must(t, store.Start(t.Context()))
 	put(t, store, "top", "canary")
 	r.nextVersion(t, "top", 2)
 	if err := r.feed.Ready(); err != nil {

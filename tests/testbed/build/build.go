@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 )
 
 // modulePath is the module that this package and its tools belong to.
@@ -83,6 +84,16 @@ func Binary(ctx context.Context, log io.Writer, name string) (string, error) {
 		return "", fmt.Errorf("build %s %s: %w", name, s.version, err)
 	}
 	return path, nil
+}
+
+// Tool is [Binary] for a test.
+func Tool(t testing.TB, name string) string {
+	t.Helper()
+	path, err := Binary(t.Context(), os.Stderr, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func buildServer(ctx context.Context, log io.Writer, name string, s server, dir string) error {

@@ -2,19 +2,18 @@ package build
 
 import (
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestBinaryPrefersAssets(t *testing.T) {
 	assets := t.TempDir()
 	want := filepath.Join(assets, Etcd)
 	t.Setenv(versionsVariable, "")
-	if err := os.WriteFile(want, nil, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteProgram(t, want, "")
 	t.Setenv(assetsVariable, assets)
 	if got, err := Binary(t.Context(), io.Discard, Etcd); err != nil || got != want {
 		t.Errorf("%s, %v, want %s", got, err, want)
@@ -68,12 +67,9 @@ func TestTheControlPlaneHasTheVersionsOfThePrograms(t *testing.T) {
 // required returns the versions in a go.mod, by module.
 func required(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := testkit.ReadFile(t, filepath.Join(dir, "go.mod"))
 	versions := map[string]string{}
-	for _, line := range regexp.MustCompile(`(?m)^(?:require )?\s*([a-z0-9.-]+\.[a-z]+/\S+) (v\S+)( // indirect)?$`).FindAllStringSubmatch(string(content), -1) {
+	for _, line := range regexp.MustCompile(`(?m)^(?:require )?\s*([a-z0-9.-]+\.[a-z]+/\S+) (v\S+)( // indirect)?$`).FindAllStringSubmatch(content, -1) {
 		versions[line[1]] = line[2]
 	}
 	return versions

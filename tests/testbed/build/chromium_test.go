@@ -3,10 +3,11 @@ package build
 import (
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestABrowserThatDoesNotStartIsNone(t *testing.T) {
@@ -20,9 +21,7 @@ esac`,
 echo 'exit 127' > "$3/usr/lib/chromium/chromium-headless-shell"
 /bin/chmod +x "$3/usr/lib/chromium/chromium-headless-shell"`,
 	} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteProgram(t, filepath.Join(bin, name), "#!/bin/sh\n"+script+"\n")
 	}
 	t.Setenv("PATH", bin)
 	t.Setenv("CHROMIUM_BIN", "")

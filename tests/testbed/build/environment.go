@@ -17,7 +17,7 @@ const (
 )
 
 // Oldest reports whether KEYTURN_TEST_VERSIONS is oldest: Kubernetes, Helm, NATS and External Secrets are then of the oldest releases
-// that docs/compatibility.md names, and otherwise of the newest.
+// that docs/reference/compatibility.md names, and otherwise of the newest.
 func Oldest() bool { return os.Getenv(versionsVariable) == oldest }
 
 // Race reports whether the programs that tests start have the race detector, which takes several times the processor time.

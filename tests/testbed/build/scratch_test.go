@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestWhatABuildLeavesIsRemoved(t *testing.T) {
@@ -11,12 +13,7 @@ func TestWhatABuildLeavesIsRemoved(t *testing.T) {
 	packages := filepath.Join(t.TempDir(), "go-build")
 	t.Setenv("GOCACHE", packages)
 	compiled := filepath.Join(packages, "0a", "0a11-d")
-	if err := os.MkdirAll(filepath.Dir(compiled), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(compiled, []byte("package"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, compiled, "package")
 	killed, err := newScratch(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -60,9 +57,7 @@ func TestKindsThatWereNotCopiedWhollyAreNotKept(t *testing.T) {
 		t.Error("no error")
 	}
 	s.kinds = extractCRDs(".")
-	if err := os.WriteFile(filepath.Join(module, "crd.yaml"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, filepath.Join(module, "crd.yaml"), "")
 	kinds, err := s.saveKinds(t.Context(), module, dir)
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"testing"
 )
 
 // The ports are below the range from which the kernel assigns ports (32768 and up). A port of that range could become the
@@ -77,6 +78,16 @@ func FreePorts(n int) ([]int, error) {
 // FreePort returns a loopback port that nothing listens on. Neither the kernel nor another test binary assigns it to anyone
 // else, so it stays free until a server is started on it, and while that server is restarted.
 func FreePort() (int, error) { return processPorts.port() }
+
+// FreeAddress returns the address of a port as FreePort does, for a test.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	port, err := FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Address(port)
+}
 
 // Loopback is the address that every server listens on.
 const Loopback = "127.0.0.1"

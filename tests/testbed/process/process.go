@@ -25,8 +25,6 @@ type Options struct {
 	Args []string
 	// Env is added to the environment of this process, and takes precedence over it.
 	Env []string
-	// Dir is the working folder. Empty means that of this process.
-	Dir string
 	// Name is the name of the process in errors. Empty means the base name of Path.
 	Name string
 	// LogFile receives what the process writes to stdout and stderr. It is truncated first. Empty means a file in the
@@ -58,7 +56,6 @@ func Start(opts Options) (*Process, error) {
 
 	cmd := exec.Command(opts.Path, opts.Args...)
 	cmd.Env = append(os.Environ(), opts.Env...)
-	cmd.Dir = opts.Dir
 	// Use a file instead of a writer: the child writes to it directly, so nothing is copied, and a slow reader does not slow
 	// the child down.
 	cmd.Stdout, cmd.Stderr = log, log

@@ -1,10 +1,11 @@
 package process
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestADataRaceInALogIsTold(t *testing.T) {
@@ -16,9 +17,7 @@ func TestADataRaceInALogIsTold(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &Process{name: "watcher", logFile: filepath.Join(t.TempDir(), "log")}
-			if err := os.WriteFile(p.logFile, []byte(tt.log), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.WriteFile(t, p.logFile, tt.log)
 			var told strings.Builder
 			p.tellRace(&told)
 			if told.String() != tt.want {

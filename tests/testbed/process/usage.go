@@ -15,6 +15,8 @@ type Memory struct {
 	RSS int64
 	// Peak is the largest size that it has had (VmHWM).
 	Peak int64
+	// Anonymous is the part of RSS that is no page of a file (RssAnon): what the kernel cannot take back, and no other process shares.
+	Anonymous int64
 }
 
 // Memory reads the memory of a running process from /proc, which only Linux has.
@@ -32,7 +34,7 @@ func (p *Process) Memory() (Memory, error) {
 
 func parseMemory(status string) (Memory, error) {
 	var m Memory
-	wanted := map[string]*int64{"VmRSS:": &m.RSS, "VmHWM:": &m.Peak}
+	wanted := map[string]*int64{"VmRSS:": &m.RSS, "VmHWM:": &m.Peak, "RssAnon:": &m.Anonymous}
 	for line := range strings.Lines(status) {
 		fields := strings.Fields(line)
 		if len(fields) != 3 || wanted[fields[0]] == nil {

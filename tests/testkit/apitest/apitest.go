@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path"
 	"path/filepath"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // uid is the UID of the namespace kube-system, the cluster's only object.
@@ -36,9 +37,7 @@ func Start(t testing.TB) (kubeconfig string) {
 	content := "apiVersion: v1\nkind: Config\ncurrent-context: empty\nusers: [{name: empty}]\n" +
 		"clusters: [{name: empty, cluster: {server: '" + server.URL + "'}}]\n" +
 		"contexts: [{name: empty, context: {cluster: empty, user: empty}}]\n"
-	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, kubeconfig, content)
 	return kubeconfig
 }
 

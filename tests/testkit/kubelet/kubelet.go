@@ -3,9 +3,7 @@ package kubelet
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -14,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // Kubelet runs a process for each selected pod that has an address. It does nothing by itself, only when Sync or Refresh is
@@ -139,28 +139,13 @@ func (k *Kubelet) Served(ctx context.Context) (map[string]string, error) {
 	defer k.mu.Unlock()
 	served := make(map[string]string)
 	for _, p := range k.pods {
-		content, err := get(ctx, "http://"+p.process.address+"/")
+		_, content, err := testkit.Get(ctx, "http://"+p.process.address+"/")
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("asking a pod's process: %w", err)
 		}
 		served[p.name] = content
 	}
 	return served, nil
-}
-
-func get(ctx context.Context, url string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return "", fmt.Errorf("asking a pod's process: %w", err)
-	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
-	if err != nil {
-		return "", fmt.Errorf("asking a pod's process: %w", err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	return string(content), err
 }
 
 // Stop stops all processes.

@@ -18,7 +18,7 @@ func Account(t testing.TB) (url string) {
 	url = shared.Account(t)
 	connection, js := connect(t, url)
 	defer connection.Close()
-	if err := bus.Declare(t.Context(), js, 1); err != nil {
+	if err := bus.Declare(t.Context(), js, bus.Declared(1)); err != nil {
 		t.Fatal(err)
 	}
 	return url

@@ -33,7 +33,7 @@ func InBubble(t *testing.T, test func(t *testing.T, s *BubbleServer)) {
 		nc := s.Connect()
 		js, err := jetstream.New(nc)
 		if err == nil {
-			err = bus.Declare(t.Context(), js, 1)
+			err = bus.Declare(t.Context(), js, bus.Declared(1))
 		}
 		nc.Close()
 		if err != nil {

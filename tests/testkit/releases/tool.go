@@ -21,7 +21,7 @@ type Tool struct {
 	Version string
 	// Keys is the folder of the key.
 	Keys string
-	// root is a folder with the parts of this checkout that a release needs, and the public key.
+	// root is a folder with the parts of this checkout that a release needs, filled in, and the public key.
 	root, binary string
 }
 
@@ -37,12 +37,21 @@ func New(t *testing.T) Tool {
 	if err := os.CopyFS(filepath.Join(r.root, "deploy"), os.DirFS(filepath.Join(Root, "deploy"))); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{filepath.Join(Root, "CHANGELOG.md"), filepath.Join(Root, "LICENSE"), filepath.Join(r.Keys, "cosign.pub")} {
-		if err := os.WriteFile(filepath.Join(r.root, filepath.Base(path)), r.Read(path), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	r.Prepare(r.root)
+	testkit.WriteFile(t, filepath.Join(r.root, "LICENSE"), r.Read(Root, "LICENSE"))
 	return r
+}
+
+// Prepare writes what a release needs beside deploy into a folder: the changelog, the public key, and the files that say whose the project is.
+func (r Tool) Prepare(dir string) {
+	r.Helper()
+	files := map[string]string{"CHANGELOG.md": string(r.Read(Root, "CHANGELOG.md")), "cosign.pub": string(r.Read(r.Keys, "cosign.pub"))}
+	for _, name := range []string{"MAINTAINERS.md", ".github/CODEOWNERS", "README.md"} {
+		files[name] = strings.NewReplacer("@OWNER", "@somebody", "@REPOSITORY", "keyturn/keyturn").Replace(string(r.Read(Root, name)))
+	}
+	for name, content := range files {
+		testkit.WriteFile(r.T, filepath.Join(dir, name), content)
+	}
 }
 
 // In returns the tool for a subtest.
@@ -112,9 +121,5 @@ func (r Tool) Command(program string, args ...string) (string, error) {
 // Read returns a file.
 func (r Tool) Read(elem ...string) []byte {
 	r.Helper()
-	content, err := os.ReadFile(filepath.Join(elem...))
-	if err != nil {
-		r.Fatal(err)
-	}
-	return content
+	return []byte(testkit.ReadFile(r.T, filepath.Join(elem...)))
 }

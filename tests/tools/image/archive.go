@@ -39,6 +39,11 @@ func writeArchive(out, short, version string, builds []build, license []byte) er
 		if err != nil {
 			return err
 		}
+		size, err := compressed(img)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s for linux/%s: %.1f MB compressed\n", short, b.architecture, float64(size)/1e6)
 		said, err := artifacts(version, short, b, img, notes)
 		if err != nil {
 			return err

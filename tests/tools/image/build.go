@@ -10,7 +10,7 @@ import (
 )
 
 // programs are the programs in the image.
-var programs = []string{"actuator", "projector", "reloader", "watcher"}
+var programs = []string{"actuator", "keyturn", "watcher"}
 
 // build has the programs of one platform.
 type build struct {

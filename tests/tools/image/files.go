@@ -35,7 +35,7 @@ func baseFiles(license []byte) []file {
 		{"etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:" + user + ":" + user + ":nonroot:/home/nonroot:/sbin/nologin\n")},
 		{"etc/ssl/certs/ca-certificates.crt", 0o644, roots()},
 		{"licenses/keyturn/LICENSE", 0o644, license},
-		// The reloader keeps its state there by default.
+		// A program with NATS in its process keeps its state there by default.
 		{"tmp/", 0o1777, nil},
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -18,7 +19,7 @@ func annotations(version string, c commit) map[string]string {
 		"org.opencontainers.image.description":   "Restarts the workloads that use a Secret or ConfigMap when its content has changed.",
 		"org.opencontainers.image.source":        source,
 		"org.opencontainers.image.url":           source,
-		"org.opencontainers.image.documentation": source + "/blob/main/docs/install.md",
+		"org.opencontainers.image.documentation": source + "/blob/main/docs/how-to/install.md",
 		"org.opencontainers.image.licenses":      "Apache-2.0",
 		"org.opencontainers.image.version":       version,
 		"org.opencontainers.image.revision":      c.revision,
@@ -42,7 +43,7 @@ func image(b build, base v1.Layer, notes map[string]string) (v1.Image, error) {
 		OS: "linux", Architecture: b.architecture, Created: created,
 		// Reloader's chart gives its image arguments and no command.
 		Config: v1.Config{
-			User: user + ":" + user, WorkingDir: "/", Env: []string{"PATH=/usr/local/bin"}, Entrypoint: []string{"reloader"}, Labels: notes,
+			User: user + ":" + user, WorkingDir: "/", Env: []string{"PATH=/usr/local/bin"}, Entrypoint: []string{"keyturn", "reloader"}, Labels: notes,
 		},
 		RootFS: v1.RootFS{Type: "layers"},
 	}); err != nil {
@@ -50,9 +51,26 @@ func image(b build, base v1.Layer, notes map[string]string) (v1.Image, error) {
 	}
 	if img, err = mutate.Append(img,
 		mutate.Addendum{Layer: base, History: v1.History{Created: created, CreatedBy: "certificate authorities, user and license"}},
-		mutate.Addendum{Layer: top, History: v1.History{Created: created, CreatedBy: "actuator, projector, reloader and watcher"}},
+		mutate.Addendum{Layer: top, History: v1.History{Created: created, CreatedBy: strings.Join(programs, ", ")}},
 	); err != nil {
 		return nil, err
 	}
 	return mutate.Annotations(img, notes).(v1.Image), nil
+}
+
+// compressed returns the size of the layers of an image, as a registry has them.
+func compressed(img v1.Image) (int64, error) {
+	layers, err := img.Layers()
+	if err != nil {
+		return 0, err
+	}
+	var sum int64
+	for _, layer := range layers {
+		size, err := layer.Size()
+		if err != nil {
+			return 0, err
+		}
+		sum += size
+	}
+	return sum, nil
 }

@@ -17,7 +17,7 @@ type resource struct {
 }
 
 // statement is a SLSA provenance v1, https://slsa.dev/spec/v1.1/provenance. It names neither machine nor time, because builds of one
-// commit are identical anywhere. It is not signed: whoever publishes the image signs it.
+// commit are identical anywhere. Here it is not signed: a release adds an envelope with its signature.
 type statement struct {
 	Type          string     `json:"_type"`
 	Subject       []resource `json:"subject"`

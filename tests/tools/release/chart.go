@@ -3,10 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -20,16 +20,18 @@ const (
 	chartContent types.MediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 )
 
-// localImage is the line of values.yaml that has the name of an image built from the checkout.
-var localImage = []byte("\n  repository: keyturn\n")
+// usualRegistry is that of the Makefile.
+const usualRegistry = "ghcr.io/keyturn/"
 
-// chart packages the chart with the image of the release as its default, and returns it as an artifact.
+// namingRegistry has the files of the chart that say what is published there.
+var namingRegistry = []string{util.ValuesfileName, "README.md", "templates/_pod.tpl"}
+
+// imagesAnnotation is where Artifact Hub finds the image.
+const imagesAnnotation = "artifacthub.io/images"
+
+// chart packages the chart with the registry of the release, so that its image is the default, and returns it as an artifact.
 func (r release) chart() (v1.Image, error) {
 	chart, err := loader.LoadDir(filepath.Join(r.root, "deploy", "chart"))
-	if err != nil {
-		return nil, err
-	}
-	image, err := r.tag("keyturn", r.version)
 	if err != nil {
 		return nil, err
 	}
@@ -37,13 +39,12 @@ func (r release) chart() (v1.Image, error) {
 	chart.ModTime, chart.SchemaModTime = r.time, r.time
 	for _, file := range slices.Concat(chart.Raw, chart.Templates, chart.Files) {
 		file.ModTime = r.time
-		if file.Name == util.ValuesfileName {
-			if bytes.Count(file.Data, localImage) != 1 {
-				return nil, fmt.Errorf("deploy/chart/values.yaml: want one line %q", bytes.TrimSpace(localImage))
-			}
-			file.Data = bytes.Replace(file.Data, localImage, fmt.Appendf(nil, "\n  repository: %s\n", image.Repository), 1)
+		if slices.Contains(namingRegistry, file.Name) {
+			file.Data = bytes.ReplaceAll(file.Data, []byte(usualRegistry), []byte(r.registry+"/"))
 		}
 	}
+	annotations := chart.Metadata.Annotations
+	annotations[imagesAnnotation] = strings.ReplaceAll(annotations[imagesAnnotation], usualRegistry, r.registry+"/")
 	path, err := util.Save(chart, r.out)
 	if err != nil {
 		return nil, err

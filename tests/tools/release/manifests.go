@@ -46,5 +46,5 @@ func (r release) manifests(folder string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(nil, "# Keyturn %s from deploy/%s: %s/blob/%s/docs/install.md\n%s", r.version, folder, source, r.version, manifests), nil
+	return fmt.Appendf(nil, "# Keyturn %s from deploy/%s: %s/blob/%s/docs/how-to/install.md\n%s", r.version, folder, source, r.version, manifests), nil
 }

@@ -40,9 +40,10 @@ func (r release) plugin() error {
 
 // packPlugin packs the binary of one platform with the license.
 func (r release) packPlugin(folder, system, architecture string) (platform, error) {
+	built := "keyturn" // which is the plugin under another name
 	p := platform{Bin: pluginName, Selector: map[string]map[string]string{"matchLabels": {"os": system, "arch": architecture}}}
 	if system == "windows" {
-		p.Bin += ".exe"
+		p.Bin, built = p.Bin+".exe", built+".exe"
 	}
 	dir, err := os.MkdirTemp("", "release-")
 	if err != nil {
@@ -51,7 +52,7 @@ func (r release) packPlugin(folder, system, architecture string) (platform, erro
 	defer os.RemoveAll(dir)
 	if err := errors.Join(
 		copyFile(filepath.Join(r.root, "LICENSE"), filepath.Join(dir, "LICENSE"), 0o644),
-		copyFile(filepath.Join(folder, p.Bin), filepath.Join(dir, p.Bin), 0o755),
+		copyFile(filepath.Join(folder, built), filepath.Join(dir, p.Bin), 0o755),
 	); err != nil {
 		return platform{}, err
 	}

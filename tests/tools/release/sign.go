@@ -118,7 +118,7 @@ func signBytes(key *ecdsa.PrivateKey, content []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(made), nil
 }
 
-// signArchive returns a signature for each of the named entries of an OCI archive.
+// signArchive returns a signature for each of the named entries of an OCI archive, and for the provenances among the others.
 func signArchive(key *ecdsa.PrivateKey, path string) ([]named, error) {
 	dir, err := os.MkdirTemp("", "release-")
 	if err != nil {
@@ -131,17 +131,34 @@ func signArchive(key *ecdsa.PrivateKey, path string) ([]named, error) {
 	}
 	var all []named
 	for _, one := range entries {
-		tag, isNamed := one.reference.(name.Tag)
-		if !isNamed {
-			continue
-		}
-		made, err := signDigest(key, tag.Context(), one.entry.Digest)
+		made, isSigned, err := signEntry(key, one)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, made)
+		if isSigned {
+			all = append(all, made)
+		}
 	}
 	return all, nil
+}
+
+// signEntry returns the signature of an entry of an OCI archive. It reports false for one that needs none, such as an SBOM.
+func signEntry(key *ecdsa.PrivateKey, one upload) (made named, isSigned bool, err error) {
+	repository := one.reference.Context()
+	if _, isNamed := one.reference.(name.Tag); isNamed {
+		made, err = signDigest(key, repository, one.entry.Digest)
+		return made, true, err
+	}
+	image, err := one.index.Image(one.entry.Digest)
+	if err != nil {
+		return named{}, false, err
+	}
+	return attest(key, repository, image)
+}
+
+// cosignTag returns the tag where cosign looks for what it keeps about something.
+func cosignTag(digest v1.Hash, kind string) string {
+	return strings.Replace(digest.String(), ":", "-", 1) + "." + kind
 }
 
 // signDigest returns the signature of something in a registry, under the tag where cosign looks for it.
@@ -162,7 +179,7 @@ func signDigest(key *ecdsa.PrivateKey, repository name.Repository, digest v1.Has
 	if err != nil {
 		return named{}, err
 	}
-	return named{repository.Tag(strings.Replace(digest.String(), ":", "-", 1) + ".sig"), image}, nil
+	return named{repository.Tag(cosignTag(digest, "sig")), image}, nil
 }
 
 // makeKey writes a pair of keys as cosign does. It replaces none, nor half of one.

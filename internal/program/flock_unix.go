@@ -1,0 +1,36 @@
+//go:build unix
+
+package program
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// isPrivate reports whether a path is a directory, and no link to one, that belongs to this user and to which nobody else may write.
+func isPrivate(dir string) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
+		return false
+	}
+	stat, known := info.Sys().(*syscall.Stat_t)
+	return known && int(stat.Uid) == os.Geteuid()
+}
+
+// flock locks a file until it is closed. It returns errInUse if another process has the lock.
+func flock(file *os.File) error {
+	return refusal(syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
+}
+
+// refusal returns why a program must not use a directory whose lock the system answered for with err, or nil if it may. Some file systems, such as a
+// share of NFS without its service of locks, have none: there, it has to do that one pod at a time has the volume.
+func refusal(err error) error {
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return errInUse
+	case errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOLCK):
+		return nil
+	}
+	return err
+}

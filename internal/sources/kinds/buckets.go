@@ -1,0 +1,146 @@
+package kinds
+
+import (
+	"crypto/sha256"
+	"hash"
+	"maps"
+	"slices"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// maxGone is the number of removed keys that an event lists. Without a limit, an object whose key names are dates would list one more with each
+// change.
+const maxGone = 64
+
+// divide returns the keys of an object that an event lists, and the rest, which it counts in buckets. A key that the event before lists stays
+// listed, so that a new one pushes out none. If it is removed, its place is kept while the removal is remembered, so that it has the same fingerprint
+// when it is back. Others are listed in the order of their names while there is room: two watchers that know the same last event, or none, list the
+// same.
+func divide(before map[string]events.Key, now fingerprints) (listed, rest []keyFingerprint) {
+	places, size := 0, 0
+	hasRoom := func(name string) bool {
+		if places == events.MaxKeys || size+len(name) > events.MaxKeyNames {
+			return false
+		}
+		places, size = places+1, size+len(name)
+		return true
+	}
+	var others []keyFingerprint
+	for _, k := range now.keys {
+		if _, known := before[k.name]; known && hasRoom(k.name) {
+			listed = append(listed, k)
+		} else {
+			others = append(others, k)
+		}
+	}
+	if !listable(now.keys) {
+		gone := slices.DeleteFunc(slices.Sorted(maps.Keys(before)), now.has)
+		for _, name := range gone[:min(len(gone), maxGone)] {
+			hasRoom(name)
+		}
+	}
+	for _, k := range others {
+		if hasRoom(k.name) {
+			listed = append(listed, k)
+		} else {
+			rest = append(rest, k)
+		}
+	}
+	return listed, rest
+}
+
+// listable reports whether an event can list every key.
+func listable(keys []keyFingerprint) bool {
+	size := 0
+	for _, k := range keys {
+		size += len(k.name)
+	}
+	return len(keys) <= events.MaxKeys && size <= events.MaxKeyNames
+}
+
+// bucketsOf returns the fingerprints of the buckets of some keys, which are sorted by name. What is digested is keyed already, so the digest is a
+// fingerprint under the same key.
+func bucketsOf(keyID string, keys []keyFingerprint) map[string]string {
+	digests := make(map[string]hash.Hash)
+	for _, k := range keys {
+		name := events.Bucket(k.name)
+		if digests[name] == nil {
+			digests[name] = sha256.New()
+		}
+		digests[name].Write(k.sum[:])
+	}
+	texts := make(map[string]string, len(digests))
+	for name, digest := range digests {
+		texts[name] = truncated(digest).Text(keyID)
+	}
+	return texts
+}
+
+// countRest returns the buckets of an event that does not list the rest of the keys. The time at which a bucket changed is the last one of its keys,
+// also of one that is gone or listed now: date returns the times of the event before that count.
+func countRest(before events.Change, keyID string, rest []keyFingerprint, date func(version string) string) map[string]events.Key {
+	var counted map[string]events.Key
+	set := func(name, fingerprint, changedAt string) {
+		if counted == nil {
+			counted = make(map[string]events.Key)
+		}
+		counted[name] = events.Key{Fingerprint: fingerprint, ChangedAt: changedAt}
+	}
+	for name, bucket := range before.Buckets {
+		if changedAt := date(bucket.ChangedAt); changedAt != "" {
+			set(name, "", changedAt)
+		}
+	}
+	for name, fingerprint := range bucketsOf(keyID, rest) {
+		set(name, fingerprint, counted[name].ChangedAt)
+	}
+	for _, k := range rest {
+		earlier, _ := before.Key(k.name)
+		name := events.Bucket(k.name)
+		if changedAt := date(earlier.ChangedAt); events.CompareVersions(changedAt, counted[name].ChangedAt) > 0 {
+			set(name, counted[name].Fingerprint, changedAt)
+		}
+	}
+	return counted
+}
+
+// differences is what may differ between the last event of a source and its object.
+type differences struct {
+	// names are the keys that were added, changed or removed, sorted. If the bucket of a key differs that was not listed, the key may have changed.
+	names []string
+	// buckets are those that had keys, one of which may be gone.
+	buckets []string
+}
+
+// differencesOf compares the keys of an object with the last event: one by one those that it lists, and the others by their buckets.
+func differencesOf(before events.Change, now fingerprints) differences {
+	var found differences
+	var unlisted []keyFingerprint
+	for _, k := range now.keys {
+		switch earlier, isListed := before.Keys[k.name]; {
+		case !isListed:
+			unlisted = append(unlisted, k)
+		case earlier.Fingerprint != k.sum.Text(now.keyID):
+			found.names = append(found.names, k.name)
+		}
+	}
+	counted := bucketsOf(now.keyID, unlisted)
+	for _, k := range unlisted {
+		if name := events.Bucket(k.name); counted[name] != before.Buckets[name].Fingerprint {
+			found.names = append(found.names, k.name)
+		}
+	}
+	for name, bucket := range before.Buckets {
+		if bucket.Fingerprint != "" && bucket.Fingerprint != counted[name] {
+			found.buckets = append(found.buckets, name)
+		}
+	}
+	for name, earlier := range before.Keys {
+		if earlier.Fingerprint != "" && !now.has(name) {
+			found.names = append(found.names, name)
+		}
+	}
+	slices.Sort(found.names)
+	return found
+}

@@ -1,0 +1,142 @@
+package kinds
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// annotationKeys with the value keysAll says that what is known of the writer of a source does not apply: every key counts by its bytes.
+const (
+	annotationKeys = "keyturn.dev/keys"
+	keysAll        = "all"
+)
+
+// What trust-manager writes on the Secrets and ConfigMaps that are targets of a Bundle. The hash is of the certificates and of the passwords.
+const (
+	labelBundle          = "trust.cert-manager.io/bundle"
+	annotationBundleHash = "trust.cert-manager.io/hash"
+)
+
+// certificateKeys are the keys of a Secret of cert-manager that hold its certificate.
+var certificateKeys = []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey, corev1.ServiceAccountRootCAKey}
+
+// certificateFormats are the keys that cert-manager makes from the certificate: see keystores and additionalOutputFormats of a Certificate.
+var certificateFormats = []string{
+	certmanagerv1.JKSSecretKey, certmanagerv1.JKSTruststoreKey, certmanagerv1.PKCS12SecretKey, certmanagerv1.PKCS12TruststoreKey,
+	certmanagerv1.CertificateOutputFormatCombinedPEMKey, certmanagerv1.CertificateOutputFormatDERKey,
+}
+
+// generated are keys that their writer makes from something else, and that differ each time although that does not, as keystores do, which have
+// salts. Such a key changes when what it is made from does. Until then it keeps the fingerprint of the bytes with which it last changed.
+type generated struct {
+	ring  *Keyring
+	names []string
+	from  []string // the keys that they are made from, as far as these are in the same object
+	basis []sum    // of what they are made from, under each key of the ring
+	// settings is how they are to be written, and written is how they are, under each key of the ring. Both are nil if the settings are not known.
+	settings, written []sum
+}
+
+// newGenerated returns the keys of an object that its writer generates, or nil if there are none, or if the writer is not known.
+func newGenerated(ring *Keyring, source events.Source, meta *metav1.ObjectMeta, data map[string][]byte) *generated {
+	g := &generated{ring: ring}
+	var parts [][]byte
+	switch {
+	case source.Kind == events.KindSecret && certificateName(meta.Annotations) != "":
+		g.from = certificateKeys
+		for _, name := range certificateFormats {
+			if _, ok := data[name]; ok {
+				g.names = append(g.names, name)
+			}
+		}
+	case meta.Labels[labelBundle] != "":
+		for _, name := range slices.Sorted(maps.Keys(data)) {
+			if isKeystore(name, data[name]) {
+				g.names = append(g.names, name)
+			} else {
+				g.from = append(g.from, name)
+			}
+		}
+		parts = append(parts, []byte(meta.Annotations[annotationBundleHash]))
+	}
+	if len(g.names) == 0 {
+		return nil
+	}
+	for _, name := range g.from {
+		parts = append(parts, []byte(name), data[name])
+	}
+	g.basis = ring.digest("generated", source, parts...)
+	return g
+}
+
+// isKeystore reports whether a key of a target of a Bundle is a keystore. The certificates are text.
+func isKeystore(name string, value []byte) bool {
+	return strings.HasSuffix(name, ".jks") || strings.HasSuffix(name, ".p12") || strings.HasSuffix(name, ".pfx") || !utf8.Valid(value)
+}
+
+// since returns the object as it compares with the last event: generated keys have the fingerprints of the event, unless they are new or changed.
+func (o *Object) since(before *LastEvent) *Object {
+	g := o.rare().generated
+	if g == nil {
+		return o
+	}
+	at := slices.IndexFunc(o.fingerprints, func(f fingerprints) bool { return f.keyID == before.KeyID() })
+	if at < 0 || g.isAnew(at, before, o.fingerprints[at]) {
+		return o
+	}
+	kept := o.fingerprints[at]
+	kept.keys = slices.Clone(kept.keys)
+	for i, k := range kept.keys {
+		isSame := func(last events.LastKey) bool { return last.Name == k.name && !last.IsGone() }
+		if last := slices.IndexFunc(before.Keys, isSame); last >= 0 && slices.Contains(g.names, k.name) {
+			kept.keys[i].sum = before.Keys[last].Sum
+		}
+	}
+	kept.all = g.ring.keys[at].all(o.Source, kept.keys)
+	copied := *o
+	copied.fingerprints = slices.Clone(o.fingerprints)
+	copied.fingerprints[at] = kept
+	return &copied
+}
+
+// isAnew reports whether the keys have changed since the last event, whose key is the one at an index of the ring. If the event does not say what
+// they were made from, as an event of an earlier version, they have if one of the keys has that they are made from.
+func (g *generated) isAnew(at int, before *LastEvent, now fingerprints) bool {
+	last := before.rare().Generated
+	switch {
+	case last == nil:
+		found := differencesOf(before.Change("", events.Source{}), now)
+		return slices.ContainsFunc(found.names, func(name string) bool { return slices.Contains(g.from, name) })
+	case last.From != g.basis[at].Text(now.keyID):
+		return true
+	}
+	// They were written with other settings.
+	return g.settings != nil && last.Settings != "" &&
+		last.Settings != g.settings[at].Text(now.keyID) && last.Written != g.written[at].Text(now.keyID)
+}
+
+// event returns what an event after the last one, which may be nil, says of the keys.
+func (g *generated) event(before *LastEvent) *events.Generated {
+	keyID := g.ring.keys[0].id
+	said, last := &events.Generated{From: g.basis[0].Text(keyID)}, before.rare().Generated
+	if last == nil {
+		last = &events.Generated{}
+	}
+	if g.settings == nil {
+		said.Settings, said.Written = last.Settings, last.Written
+		return said
+	}
+	said.Settings, said.Written = g.settings[0].Text(keyID), g.written[0].Text(keyID)
+	if last.Settings != "" && last.Written == said.Written {
+		said.Settings = last.Settings // The new ones are not written yet.
+	}
+	return said
+}

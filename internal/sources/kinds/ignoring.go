@@ -1,0 +1,229 @@
+package kinds
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	esv1 "github.com/external-secrets/external-secrets/apis/externalsecrets/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/keyturn/keyturn/internal/events"
+)
+
+// annotationIgnoreKeys, on a Secret or a ConfigMap, lists patterns of the keys that count only for workloads that name them.
+const annotationIgnoreKeys = "keyturn.dev/ignore-keys"
+
+// maxIgnored is the maximum number of patterns, and maxWild that of patterns with wildcards. Each pattern is matched with each key, and a source may
+// have a thousand keys. After a *, path.Match tries the rest of the pattern at each place of a name.
+const maxIgnored, maxWild = 100, 10
+
+// maxDataKey is the maximum length of a key, in bytes.
+const maxDataKey = 253
+
+// rawKey is the key in which the Vault Secrets Operator writes the whole answer of Vault.
+const rawKey = "_raw"
+
+// Fields of an answer of Vault about a static role: those that differ though the password does not, and those that only such an answer has.
+var (
+	staticCredsNoise = []string{"ttl", "last_vault_rotation"}
+	staticCredsMarks = []string{"last_vault_rotation", "rotation_period", "rotation_schedule"}
+)
+
+// ignoring says which keys of a source do not count. If it is nil, all do.
+type ignoring struct {
+	patterns []string // those of annotationIgnoreKeys
+	problem  string   // what is wrong with the annotation
+	// isAnswer says that the keys are those of an answer about a static role, and isKnown that their writer is known to write such answers.
+	isAnswer, isKnown bool
+}
+
+// why returns why a key does not count, or an empty string if it does.
+func (i *ignoring) why(name string) string {
+	switch {
+	case i == nil:
+	case slices.ContainsFunc(i.patterns, func(pattern string) bool { ok, _ := path.Match(pattern, name); return ok }):
+		return events.IgnoredByAnnotation
+	case i.isAnswer && i.isKnown && slices.Contains(staticCredsNoise, name):
+		return events.IgnoredAsStaticCreds
+	}
+	return ""
+}
+
+// isAny reports whether there may be keys that do not count.
+func (i *ignoring) isAny() bool { return i != nil && (len(i.patterns) > 0 || i.isAnswer && i.isKnown) }
+
+// addIgnoring returns which keys of the object do not count, to be set.
+func (o *Object) addIgnoring() *ignoring {
+	own := o.addDetails()
+	if own.ignoring == nil {
+		own.ignoring = &ignoring{}
+	}
+	return own.ignoring
+}
+
+// problem returns what is wrong with the annotations of the object, or an empty string.
+func (o *Object) problem() string {
+	if i := o.rare().ignoring; i != nil {
+		return i.problem
+	}
+	return ""
+}
+
+// parseIgnored reads the patterns in annotationIgnoreKeys, and returns what is wrong with the first invalid item.
+func parseIgnored(text string) (patterns []string, problem string) {
+	wild := 0
+	for item := range strings.SplitSeq(text, ",") {
+		item = strings.TrimSpace(item)
+		switch {
+		case item == "":
+		case len(item) > maxDataKey || strings.Trim(item, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.*?") != "":
+			if problem == "" {
+				problem = fmt.Sprintf("%s: item %.40q is no key, nor a pattern of keys: allowed are letters, digits, -, _, ., * and ?",
+					annotationIgnoreKeys, item)
+			}
+		case len(patterns) == maxIgnored:
+			return patterns, fmt.Sprintf("%s: only the first %d patterns count", annotationIgnoreKeys, maxIgnored)
+		case !strings.ContainsAny(item, "*?"):
+			patterns = append(patterns, strings.Clone(item))
+		case wild < maxWild:
+			wild++
+			patterns = append(patterns, strings.Clone(item))
+		case problem == "":
+			problem = fmt.Sprintf("%s: only the first %d patterns with * or ? count", annotationIgnoreKeys, maxWild)
+		}
+	}
+	return patterns, events.HoldText(problem)
+}
+
+// heedWriter applies what is known of who writes an object with the data.
+func (o *Object) heedWriter(ring *Keyring, meta *metav1.ObjectMeta, data map[string][]byte) {
+	if meta.Annotations[annotationKeys] == keysAll {
+		return
+	}
+	made, isByVSO := newGenerated(ring, o.Source, meta, data), isOfVaultSecretsOperator(meta)
+	if o.Source.Kind == events.KindSecret && (isStaticCreds(data) || isByVSO && isStaticCreds(fieldsOf(data[rawKey]))) {
+		i := o.addIgnoring()
+		i.isAnswer, i.isKnown = true, isByVSO || isOfExternalSecrets(meta)
+		if made == nil && isByVSO {
+			made = newRawAnswer(ring, o.Source, data)
+		}
+	}
+	if made != nil {
+		o.addDetails().generated = made
+	}
+}
+
+// withWriter returns the object as it counts if an ExternalSecret writes it, which may not be seen from the object itself.
+func (o *Object) withWriter(cached Cache) *Object {
+	i := o.rare().ignoring
+	if i == nil || !i.isAnswer || i.isKnown || len(cached.writersTo(o.Source)) == 0 {
+		return o
+	}
+	known, its, copied := *i, *o.details, *o
+	known.isKnown = true
+	its.ignoring, copied.details = &known, &its
+	return &copied
+}
+
+// isStaticCreds reports whether fields are those of an answer of Vault about a static role.
+func isStaticCreds[V any](fields map[string]V) bool {
+	_, hasPassword := fields["password"]
+	return hasPassword && slices.ContainsFunc(staticCredsMarks, func(name string) bool { _, ok := fields[name]; return ok })
+}
+
+// fieldsOf returns the fields of an answer of Vault in JSON, or nil if it is none.
+func fieldsOf(raw []byte) map[string]json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	return fields
+}
+
+// countedAnswer returns the part of an answer of Vault about a static role that changes only with the password, in one form. What cannot be read
+// counts as it is.
+func countedAnswer(raw []byte) []byte {
+	fields := fieldsOf(raw)
+	for _, name := range slices.Concat(staticCredsNoise, staticCredsMarks) {
+		delete(fields, name)
+	}
+	text, err := json.Marshal(fields) // Its keys are sorted.
+	if err != nil || fields == nil {
+		return raw
+	}
+	return text
+}
+
+func isOfVaultSecretsOperator(meta *metav1.ObjectMeta) bool {
+	return meta.Labels["app.kubernetes.io/managed-by"] == "hashicorp-vso" ||
+		slices.ContainsFunc(meta.OwnerReferences, func(owner metav1.OwnerReference) bool {
+			group, err := schema.ParseGroupVersion(owner.APIVersion)
+			return err == nil && group.Group == "secrets.hashicorp.com"
+		})
+}
+
+func isOfExternalSecrets(meta *metav1.ObjectMeta) bool {
+	return externalSecretOwner(meta) != "" || meta.Labels[esv1.LabelManaged] == esv1.LabelManagedValue
+}
+
+// uncount says in an event which keys of the object do not count, and which count again: from its resourceVersion on, or from an earlier one if they
+// have not changed since.
+func (o *Object) uncount(change *events.Change, before *LastEvent) {
+	earlier, ignored := before.rare().Uncounted, o.rare().ignoring
+	if len(earlier) == 0 && !ignored.isAny() {
+		return
+	}
+	for name, key := range change.Keys {
+		was := earlier[name]
+		key.Ignored, key.Since = ignored.why(name), ""
+		switch {
+		case key.Ignored != "":
+		case was.Ignored != "" && key.Fingerprint != "" && before.isGone(name): // It is new, with no value that pods may have had.
+		case was.Ignored != "":
+			key.Since = o.ResourceVersion
+		case was.Since != "" && events.CompareVersions(was.Since, o.ResourceVersion) <= 0 && !events.Newer(key.ChangedAt, was.Since):
+			key.Since = was.Since
+		}
+		change.Keys[name] = key
+	}
+}
+
+// countsOtherwise reports whether other keys of the object count than according to the last event, or by something else.
+func (o *Object) countsOtherwise(before *LastEvent) bool {
+	rare := before.rare()
+	if o.problem() != rare.Problem {
+		return true
+	}
+	own := o.rare()
+	// Two watchers whose current keys differ would answer each other for ever.
+	if g := own.generated; g != nil && g.ring.keys[0].id == before.KeyID() && (rare.Generated == nil || *rare.Generated != *g.event(before)) {
+		return true
+	}
+	if len(rare.Uncounted) == 0 && !own.ignoring.isAny() {
+		return false
+	}
+	// No event says of a key that it does not list whether it counts.
+	return slices.ContainsFunc(before.Keys, func(k events.LastKey) bool {
+		return !k.IsGone() && own.ignoring.why(k.Name) != rare.Uncounted[k.Name].Ignored
+	})
+}
+
+// newRawAnswer returns the key with the whole answer of Vault, which is made from what counts of the answer. It returns nil if there is no such key.
+func newRawAnswer(ring *Keyring, source events.Source, data map[string][]byte) *generated {
+	raw, ok := data[rawKey]
+	if !ok {
+		return nil
+	}
+	g := &generated{ring: ring, names: []string{rawKey}, basis: ring.digest("generated", source, countedAnswer(raw))}
+	for _, name := range slices.Sorted(maps.Keys(data)) {
+		if name != rawKey && !slices.Contains(staticCredsNoise, name) {
+			g.from = append(g.from, name)
+		}
+	}
+	return g
+}

@@ -1,0 +1,76 @@
+package openbao
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// skips has the errors about parts of a mount that the token may not read, the first of each kind. They do not fail a poll, unless the store refused
+// most of it.
+type skips struct {
+	errs         []error
+	listed, read tally // folders, and what is in them
+}
+
+// tolerate adds the error if retrying is useless, and reports whether it did.
+func (s *skips) tolerate(err error) bool {
+	if !final(err) {
+		return false
+	}
+	if !hasKindOf(s.errs, err) {
+		s.errs = append(s.errs, err)
+	}
+	return true
+}
+
+// rest returns the first error that it does not tolerate.
+func (s *skips) rest(errs []error) error {
+	for _, err := range errs {
+		if err != nil && !s.tolerate(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// noteList counts a folder, with its first page, and returns an error that it does not tolerate. Without its root, a mount is read in another way, or
+// not at all.
+func (s *skips) noteList(folder, after string, err error) error {
+	if err != nil && folder == "" {
+		return err
+	}
+	if after == "" {
+		s.listed.add(err)
+	}
+	return s.rest([]error{err})
+}
+
+// most returns an error if the store refused most of the secrets, or most of the secrets and folders.
+func (s *skips) most() error {
+	both := tally{s.read.asked + s.listed.asked, s.read.refused + s.listed.refused, cmp.Or(s.read.first, s.listed.first)}
+	return cmp.Or(s.read.most(), both.most())
+}
+
+// tally counts what a store was asked for, and what it refused.
+type tally struct {
+	asked, refused int
+	first          error // of the refusals
+}
+
+func (t *tally) add(errs ...error) {
+	t.asked += len(errs)
+	for _, err := range errs {
+		if err != nil && kind(err) == "forbidden" {
+			t.refused++
+			t.first = cmp.Or(t.first, err)
+		}
+	}
+}
+
+// most returns an error if the store refused more than half: what a poll has read then is no picture of the store.
+func (t *tally) most() error {
+	if 2*t.refused <= t.asked {
+		return nil
+	}
+	return fmt.Errorf("%d of %d requests refused: %w", t.refused, t.asked, t.first)
+}
