@@ -95,9 +95,7 @@ func (k *kubelet) pod(program string) *corev1.Pod {
 // returns the program.
 func (k *kubelet) run(program string) *programs.Program {
 	k.Helper()
-	for _, before := range k.beside[program] { // Those of a pod end before the next one has its volume.
-		testkit.Receive(k.T, "the end of the "+before.Name()+" before", before.Done(), before.Output)
-	}
+	k.awaitSidecars(program) // Those of a pod end before the next one has its volume.
 	pod := k.pod(program)
 	var beside []*programs.Program
 	for _, container := range pod.Spec.InitContainers {
@@ -118,6 +116,14 @@ func (k *kubelet) run(program string) *programs.Program {
 		}
 	}()
 	return p
+}
+
+// awaitSidecars waits for the end of the sidecars of a program that has ended.
+func (k *kubelet) awaitSidecars(program string) {
+	k.Helper()
+	for _, before := range k.beside[program] {
+		testkit.Receive(k.T, "the end of the "+before.Name()+" before", before.Done(), before.Output)
+	}
 }
 
 // runPod starts the process of a pod's first container.

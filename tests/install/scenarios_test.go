@@ -42,6 +42,7 @@ func (i *installation) scenarios() []scenario {
 		}},
 		{"an actuator that is killed, and NATS with it, goes on where it was", func() {
 			i.actuator.Kill()
+			i.kubelet.awaitSidecars("actuator") // The watcher must not publish to the NATS server that is about to end.
 			before := i.revisions()
 			i.secret("db", "four")
 			i.actuator = i.kubelet.runReady("actuator")
