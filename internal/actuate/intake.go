@@ -162,8 +162,7 @@ func (i *intake) find(ctx context.Context, w *workload.Workload, source events.S
 	if _, waits := i.notes.repetitions[key]; waits && w.Reverts(source.String(), decision.Record) > 0 {
 		return false // It is repeated later.
 	}
-	isForged := decision.Reason == plan.RecordCorrected // People are to learn of it.
-	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record && !isForged {
+	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record && !isForged(decision) {
 		return decision.Records
 	}
 	c := i.debounce.add(w, foundEvent(ctx, change, storedAt, now), nil, since, true)

@@ -22,7 +22,7 @@ const (
 // remembers what it has tried, and whose roll was reverted.
 type notes struct {
 	*term
-	// repetitions says when workloads are compared with their sources again because someone else reverted a roll.
+	// repetitions says when workloads are compared with their sources again because someone else reverted a roll, or the record is impossible.
 	repetitions map[workload.Key]time.Time
 	// reverted has the records to be corrected.
 	reverted map[workload.Key]*correction

@@ -64,6 +64,14 @@ func TestAForgedRecordSilencesNoRotation(t *testing.T) {
 		})},
 		{name: "and is corrected with the next event of the source", play: forged(func(s *scene) { s.mark("secret/db") }), want: corrected},
 		{name: "and is corrected by the next leader", play: forged(func(s *scene) { s.restart() }), want: corrected},
+		{name: "and is corrected when an actuator looks at what the record lacks", want: corrected, play: func(s *scene) {
+			s.workload("web", auto, reads("secret/db"))
+			s.observe("secret/db")
+			s.startFor(time.Second) // It looks again at what it has written only later.
+			s.forgeRecord("web", "secret/db", neverReached)
+			s.soFar()
+			s.pass(11 * time.Minute)
+		}},
 		{name: "for which the workload waits, until the cluster has reached the version", want: rolled("web"), play: func(s *scene) {
 			s.workload("web", auto, onHold, reads("secret/db"))
 			s.atRest("secret/db")

@@ -2,6 +2,7 @@ package actuate
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -133,7 +134,12 @@ func (n *notes) complete(ctx context.Context, key workload.Key, turn *recordTurn
 	case n.isUnsettled(key):
 		return
 	}
-	write, needed := plan.Note(w, n.decideAll(w), false)
+	decisions := n.decideAll(w)
+	if slices.ContainsFunc(decisions, isForged) {
+		n.compareNow(key) // Nothing is told of what is written here.
+		return
+	}
+	write, needed := plan.Note(w, decisions, false)
 	turn.lacking = needed
 	if !needed {
 		turn.due, turn.backoff = turn.wrote.Add(renewPause), recordBackoff()
@@ -150,6 +156,9 @@ func (n *notes) complete(ctx context.Context, key workload.Key, turn *recordTurn
 		n.recording, n.next, turn.wrote = true, n.now().Add(recordPause), n.now()
 	}
 }
+
+// isForged reports whether a decision corrects an impossible record. People are to learn of that.
+func isForged(decision plan.Decision) bool { return decision.Reason == plan.RecordCorrected }
 
 // isUnsettled reports whether a workload has pending changes, a rollout in progress, or a roll to be corrected, or its kind is not served.
 func (n *notes) isUnsettled(key workload.Key) bool {

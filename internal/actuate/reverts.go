@@ -105,6 +105,13 @@ func (n *notes) hasten(key workload.Key) {
 	}
 }
 
+// compareNow has a workload compared again now, unless it is to be compared again anyway.
+func (n *notes) compareNow(key workload.Key) {
+	if _, waits := n.repetitions[key]; !waits {
+		n.repetitions[key] = n.now()
+	}
+}
+
 // nextRepetition returns when the next workload is compared again, and false if none is.
 func (n *notes) nextRepetition() (time.Time, bool) {
 	var next time.Time
