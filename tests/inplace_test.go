@@ -117,6 +117,7 @@ func TestPodsAreToldOfAChangeOnceTheirFilesAreNewAlsoByTheNextLeader(t *testing.
 	}
 	stop := run()
 	r.startWatcher()
+	r.awaitRecords()
 	before := r.tally()
 	r.set(events.KindSecret, "db", "password", "two")
 	r.isHeld("web", "files-pending", "once the kubelets have had the time to refresh them: until ")
