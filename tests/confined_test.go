@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // target is an object that a patch is for.
@@ -78,7 +80,16 @@ func newConfined(t testing.TB) *confined {
 	for _, namespace := range []string{c.namespace, c.system, c.labeled, metav1.NamespaceSystem} {
 		c.apply(strings.ReplaceAll(confinedObjects, "NAMESPACE", namespace))
 	}
+	c.awaitRight(c.system, "create leases.coordination.k8s.io")
+	c.awaitRight(c.namespace, "patch externalsecrets.external-secrets.io") // That of the last role.
 	return c
+}
+
+// awaitRight waits until the actuator has a right that a manifest has given it: the API server learns of roles by watches.
+func (c *confined) awaitRight(namespace, right string) {
+	c.Helper()
+	client := kubernetes.NewForConfigOrDie(c.account("-actuator"))
+	testkit.Await(c, "the actuator may "+right, func(context.Context) bool { return may(c, client, namespace, right) })
 }
 
 // own renames the accounts and all that belongs to them in a manifest.

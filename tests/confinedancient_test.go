@@ -165,6 +165,7 @@ metadata: {name: keyturn-actuator-widgets}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: keyturn-actuator-widgets}
 subjects: [{kind: ServiceAccount, name: keyturn-actuator, namespace: keyturn-system}]
 `))
+	c.awaitRight(c.namespace, "patch widgets.example.org")
 	applied := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1beta1", "kind": "Widget", "metadata": map[string]any{"name": widget.name, "labels": map[string]any{"team": "shop"}},
 		"spec": map[string]any{"size": int64(3)},

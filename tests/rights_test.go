@@ -128,7 +128,7 @@ func rightsOfClient(t *testing.T, client kubernetes.Interface, namespace string)
 }
 
 // may asks the API server whether a request is allowed, in a namespace or, if that is empty, in the cluster.
-func may(t *testing.T, client kubernetes.Interface, namespace, right string) bool {
+func may(t testing.TB, client kubernetes.Interface, namespace, right string) bool {
 	t.Helper()
 	fields := append(strings.Fields(right), "")
 	resource := schema.ParseGroupResource(fields[1])
