@@ -3,7 +3,6 @@ package externalsecret
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	esv1 "github.com/external-secrets/external-secrets/apis/externalsecrets/v1"
@@ -33,22 +32,6 @@ type ExternalSecret struct {
 	generates  bool // a generator provides one of the entries
 	fixed      bool // the Secret that it creates is immutable
 	unwritten  bool // creationPolicy None
-}
-
-// reference is an entry of data or dataFrom.
-type reference struct {
-	store    types.NamespacedName
-	key      string
-	version  string // pinned; empty means the latest
-	metadata bool   // is read instead of data
-	find     *find  // nil if the reference names a key
-}
-
-// find selects secrets by name or by tags.
-type find struct {
-	path *string
-	// name is nil if secrets are selected by tags, or by an expression that is too large to be kept. Then any secret may match.
-	name *regexp.Regexp
 }
 
 // Read reads an ExternalSecret. An object that does not fit the API reads nothing and has the error in Problems.

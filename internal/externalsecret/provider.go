@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -42,6 +44,22 @@ type provider struct {
 
 // defaultMount is the default mount of the provider openBao.
 const defaultMount = "kv"
+
+// reference is an entry of data or dataFrom of an ExternalSecret.
+type reference struct {
+	store    types.NamespacedName
+	key      string
+	version  string // pinned; empty means the latest
+	metadata bool   // is read instead of data
+	find     *find  // nil if the reference names a key
+}
+
+// find selects secrets by name or by tags.
+type find struct {
+	path *string
+	// name is nil if secrets are selected by tags, or by an expression that is too large to be kept. Then any secret may match.
+	name *regexp.Regexp
+}
 
 // named returns the place of a key.
 func (p *provider) named(ref *reference) (Place, bool) {
