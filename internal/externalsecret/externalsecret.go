@@ -197,19 +197,6 @@ func (es *ExternalSecret) templates(template *esv1.ExternalSecretTemplate) []eve
 	return list
 }
 
-// Obstacle is the reason why an ExternalSecret must not be asked to sync now, as outcomes name it. It is empty if there is none.
-type Obstacle string
-
-// The obstacles.
-const (
-	CreatedOnce Obstacle = "created-once"        // a refreshPolicy with which the operator never syncs again
-	NoInterval  Obstacle = "no-refresh-interval" // a refreshInterval of zero, with which the operator never syncs again either
-	Generates   Obstacle = "generator"           // an entry with a new value at every sync, such as a generated password or a lease
-	NoTarget    Obstacle = "no-target"           // a creationPolicy with which the operator writes nothing
-	Immutable   Obstacle = "immutable-target"    // a Secret that exists and is immutable
-	Owned       Obstacle = "owned-target"        // a Secret that something else owns
-)
-
 // Obstacle returns why the ExternalSecret must not be asked to sync now. What the operator does only once is no obstacle before the first sync.
 func (es *ExternalSecret) Obstacle() Obstacle {
 	synced := es.SyncedVersion != ""

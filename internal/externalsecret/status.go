@@ -38,6 +38,19 @@ func (s *Status) DeletedTarget() bool {
 	return s.Ready && (s.Reason == esv1.ConditionReasonSecretDeleted || s.Reason == esv1.ConditionReasonResourceDeleted)
 }
 
+// Obstacle is the reason why an ExternalSecret must not be asked to sync now, as outcomes name it. It is empty if there is none.
+type Obstacle string
+
+// The obstacles.
+const (
+	CreatedOnce Obstacle = "created-once"        // a refreshPolicy with which the operator never syncs again
+	NoInterval  Obstacle = "no-refresh-interval" // a refreshInterval of zero, with which the operator never syncs again either
+	Generates   Obstacle = "generator"           // an entry with a new value at every sync, such as a generated password or a lease
+	NoTarget    Obstacle = "no-target"           // a creationPolicy with which the operator writes nothing
+	Immutable   Obstacle = "immutable-target"    // a Secret that exists and is immutable
+	Owned       Obstacle = "owned-target"        // a Secret that something else owns
+)
+
 // givenUp has the messages of the condition Ready that stand for an obstacle. They are fixed texts of the operator, so nothing from a store is kept.
 var givenUp = map[string]Obstacle{
 	"could not update secret, target is immutable": Immutable,
