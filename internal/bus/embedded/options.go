@@ -145,6 +145,13 @@ func (o Options) listen(options *server.Options) error {
 	return nil
 }
 
+// encrypt gives the server the key of the storage, unless its configuration file has one.
+func (o Options) encrypt(options *server.Options) {
+	if o.StorageKey != "" && options.JetStreamKey == "" {
+		options.JetStreamKey, options.JetStreamCipher = o.StorageKey, server.AES
+	}
+}
+
 func (o Options) present(options *server.Options) error {
 	if options.TLSConfig != nil {
 		if err := o.certificate.present(options.TLSConfig, nil, o.ConfigFile, "tls"); err != nil {

@@ -64,13 +64,6 @@ func checkedStorageKey(where string, content []byte) (string, error) {
 	return key, nil
 }
 
-// encrypt gives the server the key of the storage, unless its configuration file has one.
-func (o Options) encrypt(options *server.Options) {
-	if o.StorageKey != "" && options.JetStreamKey == "" {
-		options.JetStreamKey, options.JetStreamCipher = o.StorageKey, server.AES
-	}
-}
-
 // usableKey returns the key with which a server opens its store. It is "" for a store that began without one: the server would encrypt it by
 // rewriting each file in place, so that a crash meanwhile could cost messages. A server ignores a stream that it cannot decrypt, and the actuator
 // would then declare an empty one, so a store for which the key is missing, or another one, is an error.
