@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"slices"
@@ -23,10 +22,6 @@ const (
 	natsSecretPrefix = "keyturn-nats-"
 	publicKey        = "public"
 )
-
-// keyBytes is the size of a fingerprint key, the output of SHA-256, and of the key of the storage, from which the server derives one of AES-256 for
-// each stream.
-const keyBytes = 32
 
 // MakeKeys creates the keys that do not exist yet. An error names the Secret that could not be created. A repeated call continues there.
 func MakeKeys(ctx context.Context, opts KeyOptions) error {
@@ -65,15 +60,6 @@ func MakeKeys(ctx context.Context, opts KeyOptions) error {
 		return nil
 	}
 	return opts.makeNATSTLS(ctx)
-}
-
-// makeKey creates a Secret that has the text of a file with a new key under a name.
-func (o KeyOptions) makeKey(ctx context.Context, secret, name string) error {
-	key := make([]byte, keyBytes)
-	if _, err := io.ReadFull(o.Random, key); err != nil {
-		return fmt.Errorf("generating the key of %s: %w", secret, err)
-	}
-	return o.ensure(ctx, secret, map[string]string{name: base64.StdEncoding.EncodeToString(key) + "\n"})
 }
 
 // makeRoutes creates the certificate of the routes between servers.

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"log/slog"
@@ -43,6 +44,19 @@ func (o KeyOptions) ensure(ctx context.Context, name string, data map[string]str
 		return nil
 	}
 	return err
+}
+
+// keyBytes is the size of a fingerprint key, the output of SHA-256, and of the key of the storage, from which the server derives one of AES-256 for
+// each stream.
+const keyBytes = 32
+
+// makeKey creates a Secret that has the text of a file with a new key under a name.
+func (o KeyOptions) makeKey(ctx context.Context, secret, name string) error {
+	key := make([]byte, keyBytes)
+	if _, err := io.ReadFull(o.Random, key); err != nil {
+		return fmt.Errorf("generating the key of %s: %w", secret, err)
+	}
+	return o.ensure(ctx, secret, map[string]string{name: base64.StdEncoding.EncodeToString(key) + "\n"})
 }
 
 // get returns a Secret, or nil if there is none.
