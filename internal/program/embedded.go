@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/internal/bus"
+	"github.com/keyturn/keyturn/internal/bus/embedded"
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
@@ -85,6 +86,20 @@ func (a *Actuator) connect(ctx context.Context, r *runtime) (*nats.Conn, error) 
 		return nil, err
 	}
 	return connection, a.guard(ctx, r, connection, declared)
+}
+
+// startNATS starts a server, observes it and stops it at the shutdown.
+func (r *runtime) startNATS(ctx context.Context, options embedded.Options) (*embedded.Server, error) {
+	server, err := embedded.Start(options, r.Logger) //nolint:contextcheck // the server outlives the connecting, and logs by itself
+	if err != nil {
+		return nil, err
+	}
+	r.OnStop("embedded nats", func(context.Context) error {
+		server.Shutdown()
+		return nil
+	})
+	r.Logger.InfoContext(ctx, "embedded nats server ready", "url", server.ClientURL())
+	return server, server.Observe(r.Meter("bus/embedded"))
 }
 
 // storeSources returns the sources of CHANGES in other JetStream domains.

@@ -86,17 +86,3 @@ func (n *NATS) ready() error {
 	}
 	return errors.New("the nats server is starting")
 }
-
-// startNATS starts a server, observes it and stops it at the shutdown.
-func (r *runtime) startNATS(ctx context.Context, options embedded.Options) (*embedded.Server, error) {
-	server, err := embedded.Start(options, r.Logger) //nolint:contextcheck // the server outlives the connecting, and logs by itself
-	if err != nil {
-		return nil, err
-	}
-	r.OnStop("embedded nats", func(context.Context) error {
-		server.Shutdown()
-		return nil
-	})
-	r.Logger.InfoContext(ctx, "embedded nats server ready", "url", server.ClientURL())
-	return server, server.Observe(r.Meter("bus/embedded"))
-}
