@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"sync"
 	"sync/atomic"
 
@@ -104,6 +105,27 @@ func (p *program) runParts(ctx context.Context, r *runtime) (err error) {
 		giveBack()
 	}
 	return runAll(ctx, parts)
+}
+
+// listen serves metrics, health and the program's other servers, each at its address, until shutdown.
+func (r *runtime) listen(ctx context.Context, p program) error {
+	servers := []server{
+		{Name: "metrics", Addr: p.Options.MetricsAddr, Handler: r.observed.Metrics},
+		{Name: "health", Addr: p.Options.HealthAddr, Handler: r.Health.Handler()},
+	}
+	if p.OneServer {
+		mux := http.NewServeMux()
+		// Reloader's chart uses this path for its readiness probe.
+		mux.Handle("/metrics", r.Health.OnceReady(r.observed.Metrics))
+		mux.Handle("/", r.Health.Handler("/live"))
+		servers = []server{{Name: "metrics", Addr: p.Options.MetricsAddr, Handler: mux}}
+	}
+	for _, server := range append(servers, p.Servers...) {
+		if err := r.serve(ctx, server); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *program) setUp(ctx context.Context) (*runtime, error) {

@@ -75,27 +75,6 @@ func (r *runtime) Connect(ctx context.Context, further ...nats.Option) (*nats.Co
 	return connection, nil
 }
 
-// listen serves metrics, health and the program's other servers, each at its address, until shutdown.
-func (r *runtime) listen(ctx context.Context, p program) error {
-	servers := []server{
-		{Name: "metrics", Addr: p.Options.MetricsAddr, Handler: r.observed.Metrics},
-		{Name: "health", Addr: p.Options.HealthAddr, Handler: r.Health.Handler()},
-	}
-	if p.OneServer {
-		mux := http.NewServeMux()
-		// Reloader's chart uses this path for its readiness probe.
-		mux.Handle("/metrics", r.Health.OnceReady(r.observed.Metrics))
-		mux.Handle("/", r.Health.Handler("/live"))
-		servers = []server{{Name: "metrics", Addr: p.Options.MetricsAddr, Handler: mux}}
-	}
-	for _, server := range append(servers, p.Servers...) {
-		if err := r.serve(ctx, server); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // serve runs a server until shutdown. The address that was bound is logged as "addr". An empty address means that the server is off.
 func (r *runtime) serve(ctx context.Context, s server) error {
 	if s.Addr == "" {
