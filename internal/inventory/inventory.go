@@ -31,14 +31,6 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Changes hears which workloads change. Its methods must not block.
-type Changes interface {
-	// WorkloadChanged is called after a workload, or what its namespace says, has changed or gone.
-	WorkloadChanged(workload.Key)
-	// WorkloadRelinked is called after a workload may have come to want other sources.
-	WorkloadRelinked(workload.Key)
-}
-
 // Inventory keeps what is known of the workloads equal to the API server. Make one with New.
 type Inventory struct {
 	// Index has the workloads.
