@@ -67,6 +67,24 @@ func (x *Index) Get(key workload.Key) *workload.Workload {
 	return x.workloads[key]
 }
 
+// Dependents lists the workloads that a source may concern, in no order. Its cost is proportional to their number.
+func (x *Index) Dependents(source events.Source) []*workload.Workload {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	found := make(map[workload.Key]*workload.Workload)
+	for _, name := range workload.Spellings(source) {
+		for _, key := range x.bySource.of(workload.SourceNamed(source.Kind, source.Namespace, name)) {
+			found[key] = x.workloads[key]
+		}
+	}
+	for _, key := range x.byPattern.of(source.Namespace) {
+		if w := x.workloads[key]; w.OptIn.HasPatterns(source.Kind) {
+			found[key] = w
+		}
+	}
+	return slices.Collect(maps.Values(found))
+}
+
 // All lists the workloads, in no order.
 func (x *Index) All() []*workload.Workload {
 	x.mu.RLock()
@@ -119,6 +137,54 @@ func (x *Index) HasWaves(namespace string) bool {
 	defer x.mu.RUnlock()
 	_, has := x.waves[namespace]
 	return has
+}
+
+// replace puts a state in the place of an earlier one of the same workload, which may be nil. Most writes change nothing that it is found by.
+func (x *Index) replace(earlier, w *workload.Workload) {
+	if earlier != nil && w.IsFoundAs(earlier) {
+		x.workloads[w.Key()] = w
+		return
+	}
+	x.remove(earlier)
+	x.add(w)
+}
+
+func (x *Index) add(w *workload.Workload) {
+	key := w.Key()
+	x.workloads[key] = w
+	if w.Wave != 0 {
+		x.waves.add(key.Namespace, key)
+	}
+	if through := w.Through(); through != (workload.Key{}) {
+		x.runners.add(through, key)
+	}
+	if w.OptIn.Empty() {
+		return
+	}
+	for _, source := range w.Sources() {
+		x.bySource.add(source, key)
+	}
+	for _, kind := range events.SourceKinds() {
+		if w.OptIn.HasPatterns(kind) {
+			x.byPattern.add(workload.SourceNamed(kind, key.Namespace, "").Namespace, key)
+		}
+	}
+}
+
+func (x *Index) remove(w *workload.Workload) {
+	if w == nil {
+		return
+	}
+	key := w.Key()
+	delete(x.workloads, key)
+	x.waves.remove(key.Namespace, key)
+	x.runners.remove(w.Through(), key)
+	for _, source := range w.Sources() {
+		x.bySource.remove(source, key)
+	}
+	for _, namespace := range []string{key.Namespace, ""} {
+		x.byPattern.remove(namespace, key)
+	}
 }
 
 // Place is where a kind is listed. An empty namespace is all of them.
