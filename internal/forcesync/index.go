@@ -70,18 +70,6 @@ func (x *Index) find(keys ...any) []*externalsecret.ExternalSecret {
 	return slices.Compact(list)
 }
 
-// Templates lists what templates name. Call Resume for the last event of each, and for that of each secret in a store.
-func (y *Syncer) Templates() (list []events.Source) {
-	y.index.mu.RLock()
-	defer y.index.mu.RUnlock()
-	for key := range y.index.by {
-		if source, ok := key.(templateKey); ok {
-			list = append(list, events.Source(source))
-		}
-	}
-	return list
-}
-
 func (x *Index) store(name types.NamespacedName) *externalsecret.Store {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

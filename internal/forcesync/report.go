@@ -3,7 +3,6 @@ package forcesync
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -111,21 +110,4 @@ func identityAttributes(id events.Workload) []attribute.KeyValue {
 		semconv.K8SNamespaceName(id.Namespace),
 		attribute.String("keyturn.workload.kind", id.Kind), attribute.String("keyturn."+id.Kind+".name", id.Name),
 	}
-}
-
-// maxAddresses is how many addresses are logged, and maxAddress how much of each, in characters. The authors of SecretStores can invent any.
-const maxAddresses, maxAddress = 256, 200
-
-// logElsewhere logs an address at which an ExternalSecret reads a path that was changed in a store without that address: once for a store. It may be
-// of another store. But if it is of this one, its ExternalSecrets are never synced, and nothing else shows why. An empty address is none.
-func (y *Syncer) logElsewhere(ctx context.Context, change events.Change, reader *externalsecret.ExternalSecret, address string) {
-	address = fmt.Sprintf("%.*s", maxAddress, address)
-	found := change.UID + " " + address
-	if address == "" || y.addresses[found] || len(y.addresses) >= maxAddresses {
-		return
-	}
-	y.addresses[found] = true
-	y.Log.InfoContext(ctx, "externalsecret reads a changed path at another address; it is not synced",
-		"externalsecret", reader.Name, "namespace", reader.Namespace, "source", change.Source.String(),
-		"address", address, "addresses", change.Store.Servers)
 }

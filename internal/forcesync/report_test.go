@@ -1,10 +1,6 @@
 package forcesync
 
 import (
-	"bytes"
-	"fmt"
-	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -30,36 +26,6 @@ func TestEveryReasonOfASyncIsTold(t *testing.T) {
 		if verdicts[reason(obstacle)].event != eventNotSynced {
 			t.Errorf("obstacle %q makes no Kubernetes Event", obstacle)
 		}
-	}
-}
-
-func TestAnAddressThatNoStoreHasIsLoggedOnce(t *testing.T) {
-	const other = "https://bao.openbao.svc.cluster.local:8200"
-	for _, test := range []struct {
-		name    string
-		server  string
-		changes []events.Change
-		want    int
-	}{
-		{name: "the address of the store", server: "https://bao", changes: []events.Change{rotation("shop/db", 2, nil)}},
-		{name: "another one", server: other, changes: []events.Change{rotation("shop/db", 2, nil), rotation("shop/db", 3, nil)}, want: 1},
-		{name: "one at which another path is read", server: other, changes: []events.Change{rotation("shop/mail", 2, nil)}},
-		{name: "a long one", server: "https://" + strings.Repeat("x", 10_000), changes: []events.Change{rotation("shop/db", 2, nil)}, want: 1},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			b := newIndexBed(t)
-			const store = "{metadata: {name: bao, namespace: shop}, spec: {provider: {vault: {server: %q, path: secret}}}}"
-			b.put(externalsecret.ReadStore(b.object(fmt.Sprintf(store, test.server))), false)
-			b.put(b.secret("db", "shop/db"), false)
-			var log bytes.Buffer
-			y := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, nil, b.Index)
-			for _, change := range test.changes {
-				y.asked(t.Context(), change, nil, nil)
-			}
-			if got := strings.Count(log.String(), "at another address"); got != test.want || log.Len() > 1000*max(got, 1) {
-				t.Errorf("%d lines of %d bytes, want %d lines:\n%.2000s", got, log.Len(), test.want, log.String())
-			}
-		})
 	}
 }
 

@@ -1,7 +1,11 @@
 package forcesync
 
 import (
+	"bytes"
+	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,6 +155,36 @@ func TestATemplateThatChangesSyncsWhatNamesIt(t *testing.T) {
 			b.want("patches", b.taken(), test.patches)
 			b.want("outcomes", b.outcomes(), []string{test.outcome})
 			b.want("Kubernetes Events", b.warnings(), test.warnings)
+		})
+	}
+}
+
+func TestAnAddressThatNoStoreHasIsLoggedOnce(t *testing.T) {
+	const other = "https://bao.openbao.svc.cluster.local:8200"
+	for _, test := range []struct {
+		name    string
+		server  string
+		changes []events.Change
+		want    int
+	}{
+		{name: "the address of the store", server: "https://bao", changes: []events.Change{rotation("shop/db", 2, nil)}},
+		{name: "another one", server: other, changes: []events.Change{rotation("shop/db", 2, nil), rotation("shop/db", 3, nil)}, want: 1},
+		{name: "one at which another path is read", server: other, changes: []events.Change{rotation("shop/mail", 2, nil)}},
+		{name: "a long one", server: "https://" + strings.Repeat("x", 10_000), changes: []events.Change{rotation("shop/db", 2, nil)}, want: 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newIndexBed(t)
+			const store = "{metadata: {name: bao, namespace: shop}, spec: {provider: {vault: {server: %q, path: secret}}}}"
+			b.put(externalsecret.ReadStore(b.object(fmt.Sprintf(store, test.server))), false)
+			b.put(b.secret("db", "shop/db"), false)
+			var log bytes.Buffer
+			y := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, nil, b.Index)
+			for _, change := range test.changes {
+				y.asked(t.Context(), change, nil, nil)
+			}
+			if got := strings.Count(log.String(), "at another address"); got != test.want || log.Len() > 1000*max(got, 1) {
+				t.Errorf("%d lines of %d bytes, want %d lines:\n%.2000s", got, log.Len(), test.want, log.String())
+			}
 		})
 	}
 }
