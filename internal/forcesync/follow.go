@@ -145,27 +145,3 @@ func (y *Syncer) giveUpSlot(ctx context.Context, s *pendingSync) {
 	y.returnSlot(ctx, s)
 	y.await(s, syncing, s.asked.Add(syncTimeout))
 }
-
-// expire handles a sync whose state ends with time. One that changed nothing is repeated, unless it was made after the lag of the store. One that may
-// have changed what was written is repeated once.
-func (y *Syncer) expire(ctx context.Context, s *pendingSync) {
-	switch {
-	case s.state == retrying || s.state == lagging:
-		y.enqueue(ctx, s)
-	case s.state == untried:
-		y.finish(ctx, s, neverTried, nil)
-	case s.state == checking && s.unclear && s.repeat > 0:
-		y.finish(ctx, s, done, nil)
-	case s.state == checking && (s.repeat >= maxRepeats || !s.lagEnd().IsZero()):
-		y.finish(ctx, s, noChange, nil)
-	case s.state == checking:
-		s.repeat++
-		y.enqueue(ctx, s)
-	case y.Now().Before(s.asked.Add(syncTimeout)):
-		y.giveUpSlot(ctx, s)
-	case s.seen.Failed:
-		y.finish(ctx, s, refused, nil)
-	default:
-		y.finish(ctx, s, timedOut, nil)
-	}
-}

@@ -119,17 +119,6 @@ func (y *Syncer) returnSlot(ctx context.Context, s *pendingSync) {
 	}
 }
 
-// Signal returns a channel that is readable when Collect has something to do: answers to patches, or changes of ExternalSecrets.
-func (y *Syncer) Signal() <-chan struct{} { return y.index.signal }
-
-// Collect must be called after each signal.
-func (y *Syncer) Collect(ctx context.Context) {
-	for len(y.answers) > 0 {
-		y.answered(ctx, <-y.answers)
-	}
-	y.each(func(s *pendingSync) { y.review(ctx, s) })
-}
-
 // each calls a function with every pending sync, which it may finish.
 func (y *Syncer) each(do func(s *pendingSync)) {
 	for _, all := range y.pending {
@@ -137,42 +126,4 @@ func (y *Syncer) each(do func(s *pendingSync)) {
 			do(s)
 		}
 	}
-}
-
-// Next returns when to call Advance next if nothing else happens before. ok is false if there is no such time.
-func (y *Syncer) Next() (at time.Time, ok bool) { return y.due, !y.due.IsZero() }
-
-// Advance handles what is due, and patches while slots are free.
-func (y *Syncer) Advance(ctx context.Context) {
-	if now := y.Now(); !y.due.IsZero() && !now.Before(y.due) {
-		y.due = time.Time{}
-		y.each(func(s *pendingSync) {
-			switch {
-			case s.due.IsZero():
-			case now.Before(s.due):
-				y.await(s, s.state, s.due)
-			default:
-				y.expire(ctx, s)
-			}
-		})
-	}
-	for y.slots.Free() > 0 { // Many may wait, and this is called with each event.
-		s := y.turns.Pop(y.slots.MayTake)
-		if s == nil {
-			s = y.last.Pop(y.slots.MayTake)
-		}
-		if s == nil {
-			return
-		}
-		y.start(ctx, s)
-	}
-}
-
-// Stop waits for the patches that are being sent, and returns all slots. The events stay held.
-func (y *Syncer) Stop(ctx context.Context) {
-	y.sending.Wait()
-	y.each(func(s *pendingSync) {
-		y.returnSlot(ctx, s)
-		s.endWait("interrupted")
-	})
 }
