@@ -7,16 +7,21 @@
 package forcesync
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/externalsecret"
 	"github.com/keyturn/keyturn/internal/fair"
 )
 
@@ -104,6 +109,28 @@ func (y *Syncer) finish(ctx context.Context, s *pendingSync, why reason, err err
 	s.event.Release(err)
 }
 
+// report reports the end of a sync, also as a span event and a log line.
+func (y *Syncer) report(ctx context.Context, s *pendingSync, why reason) {
+	verdict, now, change, source, event := verdicts[why], y.Now(), s.change, s.change.Source.String(), s.change.ID()
+	what := "the secret in the store"
+	switch {
+	case s.isOfTemplate():
+		what = "its template"
+	case why == onceForTemplate:
+		what = cmp.Or(s.seen.Unsteady, "a function")
+	}
+	outcome := events.Outcome{
+		Cluster: y.Cluster, Verb: verdict.verb, Workload: identify(s.seen), ResourceVersion: s.seen.ResourceVersion, Time: now.UTC(),
+		Cause: event, Trace: events.TraceFrom(s.context(ctx)), Reason: string(why), Message: strings.Replace(verdict.sentence, "%", what, 1),
+		Sources: []events.OutcomeSource{{Source: source, Fingerprint: change.Fingerprint, ResourceVersion: change.ResourceVersion, Event: event}},
+	}
+	y.host.ReportSync(ctx, outcome, verdict.event, now.Sub(change.Time))
+	s.process.AddEvent(outcome.Reason, trace.WithAttributes(append(identityAttributes(outcome.Workload),
+		attribute.String("keyturn.outcome", string(outcome.Verb)), attribute.String("keyturn.reason", outcome.Reason))...))
+	y.Log.InfoContext(s.context(ctx), "externalsecret sync finished", "externalsecret", s.seen.Name, "namespace", s.seen.Namespace,
+		"source", source, "verb", string(outcome.Verb), "reason", outcome.Reason, "repeat", s.repeat)
+}
+
 // takeSlot counts a sync against MaxSyncs, which those of one ClusterExternalSecret may exceed together.
 func (y *Syncer) takeSlot(ctx context.Context, s *pendingSync) {
 	s.hasSlot = true
@@ -125,5 +152,19 @@ func (y *Syncer) each(do func(s *pendingSync)) {
 		for _, s := range all {
 			do(s)
 		}
+	}
+}
+
+// Kind is the kind of an ExternalSecret in outcomes and spans, among the kinds of workloads. Spans also have those of ClusterExternalSecrets.
+const Kind, clusterKind = "externalsecret", "clusterexternalsecret"
+
+func identify(es *externalsecret.ExternalSecret) events.Workload {
+	return events.Workload{Kind: Kind, Namespace: es.Namespace, Name: es.Name, UID: string(es.UID)}
+}
+
+func identityAttributes(id events.Workload) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		semconv.K8SNamespaceName(id.Namespace),
+		attribute.String("keyturn.workload.kind", id.Kind), attribute.String("keyturn."+id.Kind+".name", id.Name),
 	}
 }
