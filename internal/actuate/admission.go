@@ -7,6 +7,13 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
+const (
+	// maxDelays bounds the wait for new files, which each later change starts again, as a multiple of the delay.
+	maxDelays = 3
+	// reloadPause is how long a workload waits before it tries again to get a worker that asks its pods to reload.
+	reloadPause = time.Second
+)
+
 // admission decides whether a workload may be rolled now, and in which way. Except for slots, it only waits for others of its namespace.
 type admission struct {
 	*term
@@ -62,6 +69,31 @@ func (a *admission) holds(p *pending, w *workload.Workload, doing []plan.Decisio
 		return obstacle{reason: full}
 	}
 	return a.notReloadable(p, w)
+}
+
+// choose returns how a workload gets the changes of decisions. When the kubelet has refreshed the files is not in the API, so it goes by the time
+// since the last change was seen or stored, whichever is later: one of these clocks may be behind.
+func (a *admission) choose(p *pending, w *workload.Workload, doing []plan.Decision) way {
+	why, ok := plan.InPlace(w, doing)
+	switch {
+	case !ok:
+		return way{instead: why}
+	case p.notReloaded != "":
+		return way{instead: p.notReloaded}
+	}
+	chosen := way{inPlace: true}
+	for _, decision := range doing {
+		event := p.changes[decision.Source].event
+		for _, at := range []time.Time{event.change.Time, event.storedAt} {
+			if refreshed := at.Add(a.options.ReloadInPlace); refreshed.After(chosen.refreshed) {
+				chosen.refreshed = refreshed
+			}
+		}
+	}
+	if a.now().Before(chosen.refreshed) && !p.filesSince.IsZero() && chosen.refreshed.After(p.filesSince.Add(maxDelays*a.options.ReloadInPlace)) {
+		return way{instead: "its sources change too often"}
+	}
+	return chosen
 }
 
 // notReloadable returns why the pods of a workload that reloads in place cannot be asked to reload yet.

@@ -17,9 +17,9 @@
 //	debounce    gathers the changes of a workload (pending.go)
 //	settling    keeps the changes of which a workload seems to need nothing, until it is quiet
 //	dispatcher  decides what is due (decisions.go), starts its patch, and takes the result (completion.go)
-//	admission   what a roll has to wait for: a pace, Reloader (reloader.go), files (inplace.go), slots, others of the namespace
+//	admission   what a roll has to wait for: a pace, Reloader (reloader.go), new files, slots, others of the namespace
 //	orders      takes the snapshots from which internal/plan decides who of a namespace waits for whom
-//	patcher     sends the patch of a task
+//	patcher     sends the patch of a task, and asks its pods to reload before (inplace.go)
 //	rollouts    follows a rollout to its end; resume.go and resumeoutcomes.go continue with those of an earlier leader
 //	notes       writes on workloads, without rolling them, what the next leader must find there (records.go, reverts.go)
 //	outbox      publishes outcomes; kubeevents.go writes them as Kubernetes Events

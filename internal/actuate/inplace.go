@@ -24,39 +24,8 @@ var (
 	errStopped = errors.New("the workload may not be rolled now")
 )
 
-const (
-	// maxDelays bounds the wait for new files, which each later change starts again, as a multiple of the delay.
-	maxDelays = 3
-	// reloadPause is how long a workload waits before it tries again to get a worker that asks its pods to reload.
-	reloadPause = time.Second
-	// maxStarting is how often pods of which one is not ready are asked to reload before they are replaced.
-	maxStarting = 6
-)
-
-// choose returns how a workload gets the changes of decisions. When the kubelet has refreshed the files is not in the API, so it goes by the time
-// since the last change was seen or stored, whichever is later: one of these clocks may be behind.
-func (a *admission) choose(p *pending, w *workload.Workload, doing []plan.Decision) way {
-	why, ok := plan.InPlace(w, doing)
-	switch {
-	case !ok:
-		return way{instead: why}
-	case p.notReloaded != "":
-		return way{instead: p.notReloaded}
-	}
-	chosen := way{inPlace: true}
-	for _, decision := range doing {
-		event := p.changes[decision.Source].event
-		for _, at := range []time.Time{event.change.Time, event.storedAt} {
-			if refreshed := at.Add(a.options.ReloadInPlace); refreshed.After(chosen.refreshed) {
-				chosen.refreshed = refreshed
-			}
-		}
-	}
-	if a.now().Before(chosen.refreshed) && !p.filesSince.IsZero() && chosen.refreshed.After(p.filesSince.Add(maxDelays*a.options.ReloadInPlace)) {
-		return way{instead: "its sources change too often"}
-	}
-	return chosen
-}
+// maxStarting is how often pods of which one is not ready are asked to reload before they are replaced.
+const maxStarting = 6
 
 // reload asks the pods of a workload to reload, and returns how many there are. Unlike a patch, it ends with the context: the next leader asks again.
 func (p *patcher) reload(ctx context.Context, r *task) (int, error) {
