@@ -47,6 +47,19 @@ func (o *rollouts) endIfOver(ctx context.Context, key workload.Key, w *workload.
 	}
 }
 
+// endReplaced ends the rollout of a workload whose pod template has another revision.
+func (o *rollouts) endReplaced(ctx context.Context, key workload.Key, w *workload.Workload) {
+	r := o.followed[key]
+	switch w.Fate(workload.Seen{Before: r.rolled, Since: o.now().Add(-o.options.RolloutTimeout)}) {
+	case workload.RollReverted:
+		o.end(ctx, key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started, o.options.RevertDelays))
+	case workload.RollUndone:
+		o.end(ctx, key, events.VerbSkipped, plan.Undone.String(), plan.Undone.Sentence())
+	default:
+		o.end(ctx, key, events.VerbSkipped, reasonSuperseded, "the revision on the pod template was changed by someone else")
+	}
+}
+
 // watches reports whether the kind and the namespace of a workload are watched. An earlier actuator may have had other options.
 func (o *rollouts) watches(key workload.Key) bool {
 	_, known := o.kinds.Named(key.Kind)

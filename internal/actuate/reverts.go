@@ -26,19 +26,6 @@ type correction struct {
 	due      time.Time
 }
 
-// endReplaced ends the rollout of a workload whose pod template has another revision.
-func (o *rollouts) endReplaced(ctx context.Context, key workload.Key, w *workload.Workload) {
-	r := o.followed[key]
-	switch w.Fate(workload.Seen{Before: r.rolled, Since: o.now().Add(-o.options.RolloutTimeout)}) {
-	case workload.RollReverted:
-		o.end(ctx, key, events.VerbFailed, reasonReverted, revertedMessage(w, r.started, o.options.RevertDelays))
-	case workload.RollUndone:
-		o.end(ctx, key, events.VerbSkipped, plan.Undone.String(), plan.Undone.Sentence())
-	default:
-		o.end(ctx, key, events.VerbSkipped, reasonSuperseded, "the revision on the pod template was changed by someone else")
-	}
-}
-
 // revert corrects the record of a workload whose roll was reverted, if it still has the changes. Before is the record from before, if known.
 func (n *notes) revert(ctx context.Context, span trace.Span, reverted events.Outcome, before map[string]workload.RolledFor) {
 	key := workload.KeyOf(reverted.Workload)
