@@ -13,6 +13,9 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
+// arrival is how long after an actuator has stopped leading its patches may still arrive, and how long before that they were decided.
+const arrival = 2 * kube.PatchTimeout
+
 // started reports and follows a rollout that a patch of this actuator has started, given the outcome that says so.
 func (o *rollouts) started(ctx context.Context, result patchResult, started events.Outcome) {
 	r := o.begin(ctx, started)
@@ -161,5 +164,31 @@ func (o *rollouts) reportProblems(ctx context.Context, w *workload.Workload) {
 	if is.text != "" && is.text != was.text {
 		o.log.WarnContext(ctx, "invalid annotation", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", is.text)
 		o.kube.write(ctx, w.ID, kube.Event{Type: corev1.EventTypeWarning, Reason: "InvalidAnnotation", Message: is.text})
+	}
+}
+
+// doubt takes a patch that failed, but may have been applied. Another client that has rolled the workload has until then to report that.
+func (o *rollouts) doubt(r *task, byOthers bool) {
+	if !r.rolls {
+		return
+	}
+	d, doubted := o.doubted[r.key()]
+	if !doubted {
+		d = doubt{since: r.decided.Truncate(time.Second), due: o.now().Add(2 * overdueCheck)}
+	}
+	if !byOthers {
+		d.due = o.now()
+	}
+	o.doubted[r.key()] = d
+}
+
+// tellUntold reports a roll for which the response was lost, or whose patch an earlier leader has sent.
+func (o *rollouts) tellUntold(ctx context.Context, w *workload.Workload) {
+	d, doubted := o.doubted[w.Key()]
+	if !doubted && o.now().Before(o.resumed.Add(arrival)) {
+		d, doubted = doubt{since: o.resumed.Add(-arrival)}, true
+	}
+	if doubted && !o.now().Before(d.due) && !o.options.DryRun && !w.Deaf && w.IsUntold(o.told[w.Key()]) && !w.Last.At.Before(d.since) {
+		o.begin(ctx, o.outcomes.found(w))
 	}
 }
