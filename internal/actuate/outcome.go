@@ -148,3 +148,46 @@ func outcomeSource(decision plan.Decision, change events.Change) events.OutcomeS
 		Keys: decision.Keys, Event: change.ID(),
 	}
 }
+
+// toldHolds has the workloads whose last outcome says that they are held, and that outcome, so that a new leader does not report the hold again.
+type toldHolds map[workload.Key]events.Outcome
+
+// has reports whether the last outcome of the workload says that it is held for the same reason, with all of the same changes.
+func (t toldHolds) has(held events.Outcome) bool {
+	last, known := t[workload.KeyOf(held.Workload)]
+	return known && last.Reason == held.Reason && !slices.ContainsFunc(held.Sources, func(waits events.OutcomeSource) bool {
+		return !slices.ContainsFunc(last.Sources, func(told events.OutcomeSource) bool {
+			return told.Source == waits.Source && told.Event == waits.Event
+		})
+	})
+}
+
+// denials has, by workload and source, the ID of the last change whose patch was reported as refused.
+type denials map[workload.Key]map[string]string
+
+// isTold reports whether each of the changes that a patch is to roll its workload for was reported as refused.
+func (d denials) isTold(r *task) bool {
+	return len(r.causes) > 0 && !slices.ContainsFunc(r.causes, func(c *pendingChange) bool { return !d.has(r.workload.Key(), c.change) })
+}
+
+func (d denials) resume(last events.Outcome) {
+	if last.Reason != events.ReasonPatchDenied {
+		return
+	}
+	for _, cause := range last.Sources {
+		d.put(workload.KeyOf(last.Workload), cause.Source, cause.Event)
+	}
+}
+
+func (d denials) put(key workload.Key, source, event string) {
+	if d[key] == nil {
+		d[key] = make(map[string]string)
+	}
+	d[key][source] = event
+}
+
+// has reports whether the change was reported as refused for the workload.
+func (d denials) has(key workload.Key, change events.Change) bool {
+	told := d[key]
+	return told != nil && told[change.Source.String()] == change.ID()
+}
