@@ -65,6 +65,11 @@ func TestAStatefulSetWhosePodsDoNotStartHoldsItsPeersUntilItIsRepaired(t *testin
 	}
 
 	r.patchStateful("broken", `{"spec":{"template":{"spec":{"nodeSelector":null}}}}`)
+	// The controller makes a pod that is deleted anew, of the template that it knows by then.
+	r.eventually("the controller knows the repaired template", func(ctx context.Context) bool {
+		set := r.stateful(ctx, "broken")
+		return set.Status.ObservedGeneration == set.Generation
+	})
 	// The controller of StatefulSets waits for a pod that never started until someone deletes it.
 	if err := r.client.CoreV1().Pods(r.namespace).Delete(t.Context(), "broken-1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
