@@ -174,6 +174,11 @@ func TestWhatAPersonUndoesIsLeftAloneUntilTheNextChange(t *testing.T) {
 		for name := range next {
 			r.secret(name, map[string]string{"password": "wrong"})
 			r.outcomeOf(name, events.VerbStarted)
+			// kubectl goes back from one ReplicaSet to another, and the controller may not have made that of the roll yet.
+			r.eventually("the controller of "+name+" knows the roll", func(context.Context) bool {
+				d := r.deployment(name)
+				return d.Status.ObservedGeneration == d.Generation
+			})
 			r.run(tool(t, build.Kubectl), "rollout", "undo", "deployment/"+name)
 			if told := r.outcomeOf(name, events.VerbSkipped); told.Reason != "undone" {
 				t.Errorf("it is told that the rollout of %s is %s: %s", name, told.Reason, told.Message)
