@@ -39,9 +39,10 @@ func TestProgramsForOneNamespaceHaveNoRightInAnyOther(t *testing.T) {
 		r.eventually("the cluster-wide rights of "+account+" are gone", func(context.Context) bool {
 			return maps.Equal(rightsIn(t, account, other), everybodys)
 		})
-		if diff := cmp.Diff(want.and(everybodys).list(), rightsIn(t, account, teamA).list()); diff != "" {
-			t.Errorf("rights of %s in its namespace (-want +got):\n%s", account, diff)
-		}
+		own := want.and(everybodys)
+		r.eventually("the rights of "+account+" in its namespace are those that it is to have", func(context.Context) bool {
+			return maps.Equal(rightsIn(t, account, teamA), own)
+		}, func() string { return "-want +got:\n" + cmp.Diff(own.list(), rightsIn(t, account, teamA).list()) })
 		for right := range want {
 			if may(t, clientOf(t, account), metav1.NamespaceAll, right) {
 				t.Errorf("%s may %s in the cluster", account, right)
