@@ -41,6 +41,8 @@ func newKeysRig(t *testing.T) *keysRig {
 	if r.kubeconfig, err = plane.ServiceAccountKubeconfig(t.Context(), r.namespace, "keyturn-keys"); err != nil {
 		t.Fatal(err)
 	}
+	job := kubernetes.NewForConfigOrDie(configOf(t, r.namespace, "keyturn-keys"))
+	testkit.Await(t, "the job has its rights", func(context.Context) bool { return may(t, job, r.namespace, "create secrets") })
 	return r
 }
 
