@@ -26,6 +26,8 @@ func (r *rig) annotateNamespace(annotation, value string) {
 // holdsANamespace is for a namespace that was on hold when the programs started. Its Deployment moved is to roll once that is taken off.
 func (r *rig) holdsANamespace() {
 	r.Helper()
+	// Without a record, an actuator that leads without a Lease does not know what the one before it has held.
+	r.awaitRecords()
 	before := r.tally()
 	r.set(events.KindSecret, "moved", "password", "two")
 	r.isHeld("moved", "on-hold", "namespace "+r.namespace+": moving")
@@ -34,6 +36,9 @@ func (r *rig) holdsANamespace() {
 	}
 	r.stop(r.actuator)
 	r.startActuator()
+	r.eventually("the next leader has begun", func(context.Context) bool {
+		return len(lines(r.actuator.Output(), `"msg":"workload held"`, `"workload":"deployment/moved"`)) > 0
+	})
 	r.set(events.KindSecret, "moved", "password", "three")
 	r.eventually("the next leader has the last content", func(context.Context) bool {
 		return strings.Contains(r.actuator.Output(), `"msg":"event received","component":"actuator","source":"secret/moved"`)
