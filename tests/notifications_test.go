@@ -35,6 +35,11 @@ func TestASinkIsToldOfARollout(t *testing.T) {
 	r.secret("db", map[string]string{"password": "one"})
 	r.deploy(r.reading("web", "db", 1, nil))
 	r.start()
+	js := r.jetstream()
+	r.eventually("the sink has its consumer, which begins with the next outcome", func(ctx context.Context) bool {
+		_, err := js.Consumer(ctx, events.StreamHistory, "notify-demo_box")
+		return err == nil
+	})
 	r.secret("db", map[string]string{"password": "two"})
 	r.outcomeOf("web", events.VerbCompleted)
 	type message struct{ Cluster, What, Verb, Kind, Namespace, Name, Reason string }
