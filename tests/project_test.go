@@ -2,6 +2,7 @@ package tests
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 const wantsPassword = "spec.auth.password=secret/db/password"
@@ -30,13 +32,18 @@ func (r *projectRig) publish(name, version string, trace events.TraceContext) st
 		Keys: map[string]events.Key{"password": {Fingerprint: fingerprint, ChangedAt: secret.ResourceVersion}}, Changed: []string{"password"},
 		ChangedAt: secret.ResourceVersion,
 	}
-	var expected uint64
-	if last, err := r.bus.Last(r.Context(), events.Subject(projectCluster, change.Source)); err == nil {
-		expected = last.Seq
-	}
-	if _, err := r.bus.PublishChange(r.Context(), change, expected); err != nil {
+	var last events.Stored
+	err = natstest.Answered(r.T, func() (err error) {
+		last, err = r.bus.Last(r.Context(), events.Subject(projectCluster, change.Source))
+		return err
+	})
+	if err != nil && !errors.Is(err, events.ErrNotFound) {
 		r.Fatal(err)
 	}
+	natstest.Publish(r.T, func() error {
+		_, err := r.bus.PublishChange(r.Context(), change, last.Seq)
+		return err
+	})
 	return change.ID()
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
 // floodEnv is the variable with the duration of a flood that is measured, such as 10m. Without it the flood takes as long as two changes of the other
@@ -189,19 +190,20 @@ func TestATenantThatFloodsTheStreamsHarmsNoOther(t *testing.T) {
 // hasWholeHistory reports what HISTORY lacks of so many rotations and their rollouts.
 func (r *rig) hasWholeHistory(rotations int) {
 	r.Helper()
-	count := make(map[events.Verb]int)
-	err := r.connect().History(r.Context(), bus.HistoryQuery{Namespace: r.namespace}, func(stored events.Stored) error {
-		if change, err := stored.Change(); err == nil && change.Source.Name == "db" {
-			count[change.Verb]++
-		}
-		if outcome, err := stored.Outcome(); err == nil {
-			count[outcome.Verb]++
-		}
-		return nil
+	b := r.connect()
+	var count map[events.Verb]int
+	natstest.Publish(r.T, func() error {
+		count = make(map[events.Verb]int)
+		return b.History(r.Context(), bus.HistoryQuery{Namespace: r.namespace}, func(stored events.Stored) error {
+			if change, err := stored.Change(); err == nil && change.Source.Name == "db" {
+				count[change.Verb]++
+			}
+			if outcome, err := stored.Outcome(); err == nil {
+				count[outcome.Verb]++
+			}
+			return nil
+		})
 	})
-	if err != nil {
-		r.Fatal(err)
-	}
 	for _, verb := range []events.Verb{events.VerbChanged, events.VerbStarted, events.VerbCompleted} {
 		if count[verb] != rotations {
 			r.Errorf("HISTORY has %d events %s of the tenant that behaves, want %d", count[verb], verb, rotations)
