@@ -106,7 +106,7 @@ func newProjectRig(t *testing.T, change func([]rbacv1.PolicyRule) []rbacv1.Polic
 
 	r.nats = natstest.Start(t, natstest.Options{})
 	r.nats.Declare()
-	connection, err := nats.Connect(r.nats.URL())
+	connection, err := nats.Connect(r.nats.URL(), nats.Timeout(patience))
 	if err != nil {
 		t.Fatal(err)
 	}

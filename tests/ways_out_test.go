@@ -97,7 +97,7 @@ func (r *rig) messages(stream string) []jetstream.Msg {
 // listenTo adds every message on NATS from now on, including those of JetStream's protocol.
 func (r *rig) listenTo(h *haystack) {
 	r.Helper()
-	connection, err := nats.Connect(r.programs.NATSURL())
+	connection, err := r.dialNATS(nats.Timeout(patience))
 	if err != nil {
 		r.Fatal(err)
 	}
