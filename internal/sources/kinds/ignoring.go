@@ -28,10 +28,12 @@ const maxDataKey = 253
 // rawKey is the key in which the Vault Secrets Operator writes the whole answer of Vault.
 const rawKey = "_raw"
 
-// Fields of an answer of Vault about a static role: those that differ though the password does not, and those that only such an answer has.
+// Fields of an answer of Vault about a static role: those that differ though the password does not, those that only such an answer has, and the
+// password, which for some databases is a key.
 var (
-	staticCredsNoise = []string{"ttl", "last_vault_rotation"}
-	staticCredsMarks = []string{"last_vault_rotation", "rotation_period", "rotation_schedule"}
+	staticCredsNoise     = []string{"ttl", "last_vault_rotation"}
+	staticCredsMarks     = []string{"last_vault_rotation", "rotation_period", "rotation_schedule"}
+	staticCredsPasswords = []string{"password", "rsa_private_key"}
 )
 
 // ignoring says which keys of a source do not count. If it is nil, all do.
@@ -132,8 +134,8 @@ func (o *Object) withWriter(cached Cache) *Object {
 
 // isStaticCreds reports whether fields are those of an answer of Vault about a static role.
 func isStaticCreds[V any](fields map[string]V) bool {
-	_, hasPassword := fields["password"]
-	return hasPassword && slices.ContainsFunc(staticCredsMarks, func(name string) bool { _, ok := fields[name]; return ok })
+	has := func(name string) bool { _, ok := fields[name]; return ok }
+	return slices.ContainsFunc(staticCredsPasswords, has) && slices.ContainsFunc(staticCredsMarks, has)
 }
 
 // fieldsOf returns the fields of an answer of Vault in JSON, or nil if it is none.

@@ -48,6 +48,9 @@ func TestAnAnswerAboutAStaticRoleChangesWithThePassword(t *testing.T) {
 		read  = "changed u/2@2 {" + noise + " password rotation_period ttl@2!static-creds username} [ttl] previous"
 	)
 	one, again := answer("one", "27", "86395"), answer("one", "27", "86330")
+	withKey := func(key, rotated, ttl string) content {
+		return withRaw(content{"username": "etl", "rsa_private_key": key, "rotation_period": "86400", "last_vault_rotation": rotated, "ttl": ttl})
+	}
 	for _, tt := range []struct {
 		name   string
 		states []state
@@ -72,6 +75,17 @@ func TestAnAnswerAboutAStaticRoleChangesWithThePassword(t *testing.T) {
 		{"by the Vault Secrets Operator, to be seen by the owner", []state{{ownedByVSO, one, found}, {ownedByVSO, again, read}}},
 		{"by an ExternalSecret that owns it", []state{{ownedByESO, one, found}, {ownedByESO, again, read}}},
 		{"by an ExternalSecret that merges", []state{{managedByESO, one, found}, {managedByESO, again, read}}},
+		{"with a key in the place of the password", []state{
+			{labelledByVSO, withKey("one", "27", "9"), "observed u/1 {_raw " + noise + " rotation_period rsa_private_key ttl!static-creds username} []"},
+			{
+				labelledByVSO, withKey("one", "27", "8"),
+				"changed u/2@2 {_raw " + noise + " rotation_period rsa_private_key ttl@2!static-creds username} [ttl] previous",
+			},
+			{
+				labelledByVSO, withKey("two", "28", "9"), "changed u/3@3 {_raw@3 last_vault_rotation@3!static-creds rotation_period rsa_private_key@3 " +
+					"ttl@3!static-creds username} [_raw last_vault_rotation rsa_private_key ttl] previous",
+			},
+		}},
 		{"and with the user", []state{
 			{ownedByESO, one, found},
 			{
