@@ -107,8 +107,9 @@ func (o *Object) heedWriter(ring *Keyring, meta *metav1.ObjectMeta, data map[str
 	if meta.Annotations[annotationKeys] == keysAll {
 		return
 	}
-	made, isByVSO := newGenerated(ring, o.Source, meta, data), isOfVaultSecretsOperator(meta)
-	if o.Source.Kind == events.KindSecret && (isStaticCreds(data) || isByVSO && isStaticCreds(fieldsOf(data[rawKey]))) {
+	made, hasRaw := newGenerated(ring, o.Source, meta, data), isStaticCreds(fieldsOf(data[rawKey]))
+	if o.Source.Kind == events.KindSecret && (hasRaw || isStaticCreds(data)) {
+		isByVSO := hasRaw || isOfVaultSecretsOperator(meta) // It labels and owns only Secrets that it has created.
 		i := o.addIgnoring()
 		i.isAnswer, i.isKnown = true, isByVSO || isOfExternalSecrets(meta)
 		if made == nil && isByVSO {
@@ -141,8 +142,8 @@ func isStaticCreds[V any](fields map[string]V) bool {
 // fieldsOf returns the fields of an answer of Vault in JSON, or nil if it is none.
 func fieldsOf(raw []byte) map[string]json.RawMessage {
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return nil
+	if len(raw) == 0 || json.Unmarshal(raw, &fields) != nil {
+		return nil // Most objects have no such key.
 	}
 	return fields
 }

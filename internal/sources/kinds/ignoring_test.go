@@ -72,6 +72,10 @@ func TestAnAnswerAboutAStaticRoleChangesWithThePassword(t *testing.T) {
 				"changed u/3@3 {DB_PASSWORD _raw@3} [_raw] previous",
 			},
 		}},
+		{"by the Vault Secrets Operator, which has not created the Secret and leaves no other mark", []state{
+			{metadata{}, withRaw(answer("one", "27", "86395")), raw},
+			{metadata{}, withRaw(answer("one", "27", "86330")), "changed u/2@2 {_raw " + noise + " password rotation_period ttl@2!static-creds username} [ttl] previous"},
+		}},
 		{"by the Vault Secrets Operator, to be seen by the owner", []state{{ownedByVSO, one, found}, {ownedByVSO, again, read}}},
 		{"by an ExternalSecret that owns it", []state{{ownedByESO, one, found}, {ownedByESO, again, read}}},
 		{"by an ExternalSecret that merges", []state{{managedByESO, one, found}, {managedByESO, again, read}}},
@@ -113,7 +117,10 @@ func TestAnAnswerAboutAStaticRoleChangesWithThePassword(t *testing.T) {
 			},
 		}},
 		{"and an earlier version has counted everything", []state{
-			{metadata{}, withRaw(answer("one", "27", "9")), "observed u/1 {_raw last_vault_rotation password rotation_period ttl username} []"},
+			{
+				labelledByVSO.annotatedWith("keyturn.dev/keys", "all"), withRaw(answer("one", "27", "9")),
+				"observed u/1 {_raw last_vault_rotation password rotation_period ttl username} []",
+			},
 			{labelledByVSO, withRaw(answer("one", "27", "8")), "changed u/2@2 {_raw " + noise + " password rotation_period ttl@2!static-creds username} [ttl] previous"},
 		}},
 	} {
