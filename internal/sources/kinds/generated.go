@@ -108,13 +108,13 @@ func (o *Object) since(before *LastEvent) *Object {
 }
 
 // isAnew reports whether the keys have changed since the last event, whose key is the one at an index of the ring. If the event does not say what
-// they were made from, as an event of an earlier version, they have if one of the keys has that they are made from.
+// they were made from, as an event of an earlier version, they have if one of the keys has that they are made from, or if there are none of these.
 func (g *generated) isAnew(at int, before *LastEvent, now fingerprints) bool {
 	last := before.rare().Generated
 	switch {
 	case last == nil:
 		found := differencesOf(before.Change("", events.Source{}), now)
-		return slices.ContainsFunc(found.names, func(name string) bool { return slices.Contains(g.from, name) })
+		return len(g.from) == 0 || slices.ContainsFunc(found.names, func(name string) bool { return slices.Contains(g.from, name) })
 	case last.From != g.basis[at].Text(now.keyID):
 		return true
 	}

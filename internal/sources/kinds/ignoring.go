@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -108,12 +109,15 @@ func (o *Object) heedWriter(ring *Keyring, meta *metav1.ObjectMeta, data map[str
 		return
 	}
 	made, hasRaw := newGenerated(ring, o.Source, meta, data), isStaticCreds(fieldsOf(data[rawKey]))
-	if o.Source.Kind == events.KindSecret && (hasRaw || isStaticCreds(data)) {
+	if o.Source.Kind == events.KindSecret {
 		isByVSO := hasRaw || isOfVaultSecretsOperator(meta) // It labels and owns only Secrets that it has created.
-		i := o.addIgnoring()
-		i.isAnswer, i.isKnown = true, isByVSO || isOfExternalSecrets(meta)
-		if made == nil && isByVSO {
-			made = newRawAnswer(ring, o.Source, data)
+		isKnown := isByVSO || isOfExternalSecrets(meta)
+		if hasRaw || isStaticCreds(data) {
+			i := o.addIgnoring()
+			i.isAnswer, i.isKnown = true, isKnown
+		}
+		if made == nil && isKnown {
+			made = newAnswers(ring, o.Source, data)
 		}
 	}
 	if made != nil {
@@ -142,8 +146,8 @@ func isStaticCreds[V any](fields map[string]V) bool {
 // fieldsOf returns the fields of an answer of Vault in JSON, or nil if it is none.
 func fieldsOf(raw []byte) map[string]json.RawMessage {
 	var fields map[string]json.RawMessage
-	if len(raw) == 0 || json.Unmarshal(raw, &fields) != nil {
-		return nil // Most objects have no such key.
+	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) || json.Unmarshal(raw, &fields) != nil { // Most values are nothing like it.
+		return nil
 	}
 	return fields
 }
@@ -216,17 +220,24 @@ func (o *Object) countsOtherwise(before *LastEvent) bool {
 	})
 }
 
-// newRawAnswer returns the key with the whole answer of Vault, which is made from what counts of the answer. It returns nil if there is no such key.
-func newRawAnswer(ring *Keyring, source events.Source, data map[string][]byte) *generated {
-	raw, ok := data[rawKey]
-	if !ok {
-		return nil
-	}
-	g := &generated{ring: ring, names: []string{rawKey}, basis: ring.digest("generated", source, countedAnswer(raw))}
+// newAnswers returns the keys that hold a whole answer of Vault about a static role, and are made from what counts of it: that of the Vault Secrets
+// Operator, and those of an ExternalSecret that names no property. It returns nil if there are none.
+func newAnswers(ring *Keyring, source events.Source, data map[string][]byte) *generated {
+	g, isAnswer := &generated{ring: ring}, isStaticCreds(data)
+	var parts [][]byte
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		if name != rawKey && !slices.Contains(staticCredsNoise, name) {
+		fields := fieldsOf(data[name])
+		_, isVaults := fields["last_vault_rotation"] // Other fields may also be those of a program's configuration.
+		switch {
+		case name == rawKey && isAnswer, isStaticCreds(fields) && (name == rawKey || isVaults):
+			g.names, parts = append(g.names, name), append(parts, countedAnswer(data[name]))
+		case !slices.Contains(staticCredsNoise, name):
 			g.from = append(g.from, name)
 		}
 	}
+	if len(g.names) == 0 {
+		return nil
+	}
+	g.basis = ring.digest("generated", source, parts...)
 	return g
 }

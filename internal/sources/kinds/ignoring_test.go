@@ -51,6 +51,9 @@ func TestAnAnswerAboutAStaticRoleChangesWithThePassword(t *testing.T) {
 	withKey := func(key, rotated, ttl string) content {
 		return withRaw(content{"username": "etl", "rsa_private_key": key, "rotation_period": "86400", "last_vault_rotation": rotated, "ttl": ttl})
 	}
+	inOneKey := func(password, rotated, ttl string) content {
+		return content{"creds": withRaw(answer(password, rotated, ttl))["_raw"], "host": "db"}
+	}
 	for _, tt := range []struct {
 		name   string
 		states []state
@@ -79,6 +82,24 @@ func TestAnAnswerAboutAStaticRoleChangesWithThePassword(t *testing.T) {
 		{"by the Vault Secrets Operator, to be seen by the owner", []state{{ownedByVSO, one, found}, {ownedByVSO, again, read}}},
 		{"by an ExternalSecret that owns it", []state{{ownedByESO, one, found}, {ownedByESO, again, read}}},
 		{"by an ExternalSecret that merges", []state{{managedByESO, one, found}, {managedByESO, again, read}}},
+		{"by an ExternalSecret that writes all of it into one key", []state{
+			{ownedByESO, inOneKey("one", "27", "9"), "observed u/1 {creds host} []"},
+			{ownedByESO, inOneKey("one", "27", "8"), nothing},
+			{ownedByESO, inOneKey("two", "28", "9"), "changed u/3@3 {creds@3 host} [creds] previous"},
+			{ownedByESO, inOneKey("two", "28", "8"), nothing},
+		}},
+		{"by an ExternalSecret that writes nothing else, and an earlier version has counted everything", []state{
+			{ownedByESO.annotatedWith("keyturn.dev/keys", "all"), content{"creds": inOneKey("one", "27", "9")["creds"]}, "observed u/1 {creds} []"},
+			{ownedByESO, content{"creds": inOneKey("two", "28", "9")["creds"]}, "changed u/2@2 {creds@2} [creds] previous"},
+		}},
+		{"but not of what nobody is known to write", []state{
+			{metadata{}, inOneKey("one", "27", "9"), "observed u/1 {creds host} []"},
+			{metadata{}, inOneKey("one", "27", "8"), "changed u/2@2 {creds@2 host} [creds] previous"},
+		}},
+		{"but not of the configuration of a program", []state{
+			{ownedByESO, content{"config.json": `{"password":"one","rotation_period":"7d"}`}, "observed u/1 {config.json} []"},
+			{ownedByESO, content{"config.json": `{"password":"one","rotation_period":"8d"}`}, "changed u/2@2 {config.json@2} [config.json] previous"},
+		}},
 		{"with a key in the place of the password", []state{
 			{labelledByVSO, withKey("one", "27", "9"), "observed u/1 {_raw " + noise + " rotation_period rsa_private_key ttl!static-creds username} []"},
 			{
