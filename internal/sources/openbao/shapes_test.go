@@ -3,6 +3,7 @@ package openbao
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +53,7 @@ func spaced(line, end string) string {
 }
 
 func shapes() []shape {
+	version := regexp.MustCompile(`"version":(\d+)`)
 	inField := func(name string) func(string) string {
 		return func(line string) string { return `{"` + name + `":` + inJSON(line) + `}` }
 	}
@@ -64,6 +66,8 @@ func shapes() []shape {
 		{name: "with spaces in a line", body: eachLine(func(line string) string { return spaced(line, " ") })},
 		{name: "over many lines", body: eachLine(func(line string) string { return spaced(line, "\n") })},
 		{name: "with the fields in another order", body: eachLine(func(line string) string { return string(parsed([]byte(line))) })},
+		{name: "with numbers as text", body: eachLine(func(line string) string { return version.ReplaceAllString(line, `"version":"$1"`) })},
+		{name: "with numbers that have a fraction", body: eachLine(func(line string) string { return version.ReplaceAllString(line, `"version":$1.0`) })},
 		{name: "an array", body: joined("[", ",", "]")},
 		{name: "an array with a value in each line", body: joined("[\n", ",\n", "\n]\n")},
 		{name: "an array of strings", body: func(lines [][]byte) []byte {

@@ -229,13 +229,23 @@ func (s *stream) str(limit int, out *string) bool {
 	return ok
 }
 
-// number reads a value into out if it is a positive integer, and otherwise makes out zero: an audit log can have an HMAC in the place of a number.
+// number reads a value into out if it is a positive integer, which shippers may write as text or with a fraction, and otherwise makes out zero: an
+// audit log can have an HMAC in the place of a number.
 func (s *stream) number(out *int64) bool {
-	if *out = 0; strings.IndexByte(`{["`, s.token()) >= 0 {
+	*out = 0
+	var text []byte
+	var ok bool
+	switch s.token() {
+	case '{', '[':
 		return s.skip()
+	case '"':
+		s.at++
+		text, ok = s.content(maxName)
+	default:
+		text, ok = s.scalar()
 	}
-	text, ok := s.scalar()
-	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+	whole, fraction, _ := strings.Cut(string(text), ".")
+	if n, err := strconv.ParseInt(whole, 10, 64); err == nil && strings.Trim(fraction, "0") == "" {
 		*out = max(n, 0)
 	}
 	return ok
