@@ -144,16 +144,26 @@ func TestVerify(t *testing.T) {
 }
 
 func TestOpenRefusesAServerThatDoesNotTakeTheLargestEvent(t *testing.T) {
-	for limit, want := range map[string]string{"65536": "max_payload is 65536, want 557056 or more", "524288": "max_payload is 524288, want 557056 or more"} {
-		s := startWith(t, testkit.StoreDir(t), "max_payload: "+limit)
+	const account = `
+		jetstream { max_file: 2G }
+		accounts { SMALL { jetstream: enabled, limits { max_payload: 65536 }, users: [{ user: SMALL, password: a }] } }`
+	for _, tt := range []struct{ config, user, want string }{
+		{config: "max_payload: 65536", want: "max_payload is 65536, want 557056 or more"},
+		{config: "max_payload: 524288", want: "max_payload is 524288, want 557056 or more"},
+		{config: account, user: "SMALL", want: "max_payload is 65536, want 557056 or more"},
+	} {
+		s := startWith(t, testkit.StoreDir(t), tt.config)
+		if tt.user != "" {
+			s.as(tt.user)
+		}
 		s.declare()
 		nc := s.connect()
 		err := errorOf(t, func() error {
 			_, err := Open(t.Context(), nc, testCluster, nil)
 			return err
 		})
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("got %v, want one line with %q", err, want)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got %v, want one line with %q", err, tt.want)
 		}
 	}
 }

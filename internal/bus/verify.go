@@ -20,9 +20,6 @@ import (
 // not.
 func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patience time.Duration, err error) {
 	var absent, wrong []error
-	if most := js.Conn().MaxPayload(); most < maxMessage {
-		wrong = append(wrong, fmt.Errorf("the nats server: max_payload is %d, want %d or more, the size of the largest event", most, maxMessage))
-	}
 	for _, want := range Declared(1) {
 		stream, err := js.Stream(ctx, want.Name)
 		switch {
@@ -35,6 +32,11 @@ func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patien
 		default:
 			wrong = append(wrong, faults(stream.CachedInfo().Config, want, cluster)...)
 		}
+	}
+	// The limit of an account arrives after that of the server, but before any answer.
+	if most := js.Conn().MaxPayload(); most < maxMessage {
+		wrong = append(wrong,
+			fmt.Errorf("the nats server or account: max_payload is %d, want %d or more, the size of the largest event", most, maxMessage))
 	}
 	if len(absent) > 0 && len(wrong) == 0 {
 		patience = declaredWait
