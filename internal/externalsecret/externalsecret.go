@@ -50,8 +50,8 @@ func Read(obj *unstructured.Unstructured) *ExternalSecret {
 	es.Unsteady = unsteadyIn(spec.Target.Template)
 	es.policy = spec.RefreshPolicy
 	es.noInterval = spec.RefreshInterval != nil && spec.RefreshInterval.Duration <= 0
-	es.fixed = spec.Target.Immutable && spec.Target.Manifest == nil // The operator heeds it for Secrets only, as the next.
-	es.unwritten = spec.Target.CreationPolicy == esv1.CreatePolicyNone && spec.Target.Manifest == nil
+	es.fixed = spec.Target.Immutable && spec.Target.Manifest == nil // The operator heeds it for Secrets only.
+	es.unwritten = spec.Target.CreationPolicy == esv1.CreatePolicyNone
 	for i := range spec.Data {
 		var own *esv1.SecretStoreRef
 		if source := spec.Data[i].SourceRef; source != nil {

@@ -113,6 +113,7 @@ func TestWhatStandsInTheWayOfASync(t *testing.T) {
 		{name: "not while there is no such Secret", spec: "{target: {immutable: true}}", never: true},
 		{name: "not where it writes another kind", spec: "{target: {immutable: true, manifest: {apiVersion: v1, kind: ConfigMap}}}"},
 		{name: "a policy by which it writes nothing", spec: "{target: {creationPolicy: None}}", never: true, want: NoTarget},
+		{name: "that policy where it would write another kind", spec: "{target: {creationPolicy: None, manifest: {apiVersion: v1, kind: ConfigMap}}}", want: NoTarget},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			es := externalSecretOf(t, test.spec)
