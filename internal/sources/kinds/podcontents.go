@@ -20,7 +20,7 @@ type PodContents struct {
 // podContent is the content that a pod had.
 type podContent struct {
 	pod     types.UID
-	content []fingerprints // nil if it is unknown: the status had been rewritten before it was first seen
+	content []fingerprints // nil if it is unknown: the status had been rewritten before it was first seen, or had no versions
 }
 
 // podState is the content of a class that a pod has, and the one that it had.
@@ -46,7 +46,7 @@ func (c *PodContents) Added(now *Object) {
 }
 
 // Updated records a new state of a status, or another status of the same name, as after an interrupted watch. If the status is now of another pod,
-// or if nothing was mounted before, the content is what a new pod starts with.
+// or if nothing was mounted before, the content is what a new pod starts with. While a pod has no versions, it has what it had.
 func (c *PodContents) Updated(before, now *Object) {
 	status, earlier := now.podStatus(), before.podStatus()
 	if status == nil || earlier == nil {
@@ -55,7 +55,8 @@ func (c *PodContents) Updated(before, now *Object) {
 	if before.UID != now.UID {
 		c.Removed(before)
 	}
-	if before.UID != now.UID || status.pod != earlier.pod || before.fingerprints == nil {
+	isStart := before.fingerprints == nil && !earlier.unversioned
+	if before.UID != now.UID || status.pod != earlier.pod || isStart {
 		c.put(now.UID, podContent{pod: status.pod, content: now.fingerprints})
 	}
 }

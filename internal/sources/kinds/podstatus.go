@@ -41,6 +41,8 @@ type podStatus struct {
 	class     events.Source // without a name if the status cannot be read
 	pod       types.UID     // the driver reuses the status of an earlier pod for a new pod of the same name
 	rewritten bool          // the status was written after its creation, other than in its metadata
+	// unversioned means that no object has a version, as after a failure of the provider. What the pod has mounted is not known then.
+	unversioned bool
 }
 
 // podStatusParts has the fields of the status that are read. Newer fields are ignored.
@@ -55,8 +57,8 @@ type podStatusParts struct {
 	} `json:"status"`
 }
 
-// newPodStatus reduces a status to the fingerprint of its versions. There is no fingerprint while nothing is mounted. Two pods with the same
-// versions have the same fingerprint.
+// newPodStatus reduces a status to the fingerprint of its versions. There is no fingerprint while nothing is mounted, or without versions. Two pods
+// with the same versions have the same fingerprint.
 func newPodStatus(ring *Keyring, resource *unstructured.Unstructured) *Object {
 	mounted := &podStatus{pod: podOf(resource), rewritten: resource.GetGeneration() > 1}
 	writes := &metav1.ObjectMeta{CreationTimestamp: resource.GetCreationTimestamp(), ManagedFields: resource.GetManagedFields()}
@@ -76,8 +78,13 @@ func newPodStatus(ring *Keyring, resource *unstructured.Unstructured) *Object {
 		return reduced
 	}
 	versions := make(map[string][]byte, len(parts.Status.Objects))
+	mounted.unversioned = true
 	for _, entry := range parts.Status.Objects {
 		versions[entry.ID] = []byte(entry.Version)
+		mounted.unversioned = mounted.unversioned && entry.Version == ""
+	}
+	if mounted.unversioned {
+		return reduced
 	}
 	reduced.fingerprints = ring.fingerprint(mounted.class, versions)
 	for i := range reduced.fingerprints {

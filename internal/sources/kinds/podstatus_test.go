@@ -62,6 +62,7 @@ func TestTheContentOfAPod(t *testing.T) {
 		{name: "is another with another version", status: mounted(`[{"id": "a", "version": "1"}, {"id": "b", "version": "3"}]`)},
 		{name: "is another if the parts are joined in another way", status: mounted(`[{"id": "a1", "version": ""}, {"id": "b", "version": "2"}]`)},
 		{name: "is none before anything is mounted", status: strings.Replace(mounted(`[{"id": "a"}]`), "true", "false", 1), none: true},
+		{name: "is none if no object has a version", status: mounted(`[{"id": "a", "version": ""}, {"id": "b"}]`), none: true},
 		{name: "is none if it cannot be read", status: `{"objects": {}}`, none: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

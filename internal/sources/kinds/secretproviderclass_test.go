@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// mountedPod is a pod's status, as the driver writes it.
+// mountedPod is a pod's status, as the driver writes it. Without a version, none of its objects has one.
 type mountedPod struct {
 	uid, version                string
 	generation, resourceVersion int
@@ -22,12 +22,16 @@ type mountedPod struct {
 // status returns the SecretProviderClassPodStatus of the pod.
 func (p mountedPod) status(t testing.TB, name string) *unstructured.Unstructured {
 	t.Helper()
+	first, second := canary, canary+p.version
+	if p.version == "" {
+		first, second = "", ""
+	}
 	status := customOf(t, `{"apiVersion": "secrets-store.csi.x-k8s.io/v1", "kind": "SecretProviderClassPodStatus",
 		"metadata": {"namespace": "shop", "name": "`+name+`-shop-db", "uid": "s-`+name+`", "resourceVersion": "`+strconv.Itoa(p.resourceVersion)+`",
 			"labels": {"internal.secrets-store.csi.k8s.io/node-name": "`+canary+`"},
 			"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "`+name+`", "uid": "`+p.uid+`"}]},
 		"status": {"podName": "`+name+`", "secretProviderClassName": "db", "mounted": true, "targetPath": "/`+canary+`",
-			"objects": [{"id": "a", "version": "`+canary+`"}, {"id": "b", "version": "`+canary+p.version+`"}]}}`)
+			"objects": [{"id": "a", "version": "`+first+`"}, {"id": "b", "version": "`+second+`"}]}}`)
 	status.SetGeneration(int64(p.generation))
 	return status
 }
@@ -54,9 +58,9 @@ func newClassPlay(t testing.TB) *classPlay {
 	return p
 }
 
-// do does one thing: "+a v1" starts a pod, "a v2" gives it other versions, "-a" ends it, "a=v2" is a new pod of that name for which the driver
-// reuses the status, "touch a" writes metadata, "class gone" and "class back" delete and recreate the class, "restart" restarts the watcher, and
-// "new key" and "lost key" change the key file. What follows "away:" is done while no watcher runs.
+// do does one thing: "+a v1" starts a pod, "a v2" gives it other versions and "a " none, "-a" ends it, "a=v2" is a new pod of that name for which the
+// driver reuses the status, "touch a" writes metadata, "class gone" and "class back" delete and recreate the class, "restart" restarts the watcher,
+// and "new key" and "lost key" change the key file. What follows "away:" is done while no watcher runs.
 func (p *classPlay) do(action string) {
 	p.Helper()
 	p.version++
@@ -173,6 +177,13 @@ func TestCompareSecretProviderClasses(t *testing.T) {
 			"a v1 => changed v1 of v2,v1", "b v1",
 			"c v2 => changed v2 of v1,v2", "b v2", "a v2",
 		}},
+		{"a pod without versions has what it had", []string{
+			"+a v1 => observed v1 of v1", "+b v1", "a ", "a v1", "b ", "touch b", "b v2 => changed v2 of v1,v2", "a ", "a v2",
+		}},
+		{"a pod that starts without versions has what others have had, or something else", []string{
+			"+a v1 => observed v1 of v1", "+b ", "b v1", "+c ", "c v2 => changed v2 of v1,v2", "b ", "restart", "b v1", "b v2",
+		}},
+		{"pods that never have versions are nothing", []string{"+a ", "+b ", "a "}},
 		{"one that mid-way is seen for the first time has changed before", []string{
 			"away: +a v1", "away: +b v1", "away: a v2", "restart => observed v2 of v2", "b v2",
 		}},
