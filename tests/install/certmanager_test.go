@@ -59,9 +59,7 @@ func TestCertManagerIssuesAndRenewsTheCertificateOfNATS(t *testing.T) {
 	k.runReady("actuator")
 	watcher := k.runReady("watcher")
 	w.rollsReaders("two")
-	if history := k.ask("history", "--all-namespaces"); !strings.Contains(history, "deployment/web") {
-		t.Errorf("history in the pod:\n%s", history)
-	}
+	k.awaitAnswer("deployment/web", "history", "--all-namespaces")
 
 	second := k.renewCertificate(first)
 	if got := k.presented("watcher"); got != first {

@@ -65,6 +65,7 @@ func TestTheCommandsOfThePagesWork(t *testing.T) {
 		before := r.revisions()
 		r.secret("db", "fourth") // For their history.
 		r.rolled(before, "web")
+		r.kubelet.awaitAnswer("for secret/db: completed (rolled-out)", "explain", "deployment/web", "-n", exampleNamespace)
 	})
 	r.part("kubectl keyturn shows the same, and says which right is missing", r.pluginAnswers)
 	r.part("the runbooks of critical alerts show what is wrong", r.runbooks)

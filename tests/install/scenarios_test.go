@@ -21,12 +21,9 @@ func (i *installation) scenarios() []scenario {
 				list, err := i.kube.CoreV1().Events(i.namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=RolloutCompleted,involvedObject.name=web"})
 				return err == nil && len(list.Items) > 0
 			})
-			if history := i.kubelet.ask("history", "--all-namespaces"); !strings.Contains(history, "deployment/web") {
-				i.Errorf("the history does not know of web:\n%s", history)
-			}
-			explained := i.kubelet.ask("explain", "deployment/web", "-n", i.namespace)
-			if !strings.Contains(explained, "for secret/db: completed (rolled-out)") || !strings.Contains(explained, "Nothing is pending: it rolls at the next change.") ||
-				strings.Contains(explained, "may not be read") {
+			i.kubelet.awaitAnswer("deployment/web", "history", "--all-namespaces")
+			explained := i.kubelet.awaitAnswer("for secret/db: completed (rolled-out)", "explain", "deployment/web", "-n", i.namespace)
+			if !strings.Contains(explained, "Nothing is pending: it rolls at the next change.") || strings.Contains(explained, "may not be read") {
 				i.Errorf("explain in the pod:\n%s", explained)
 			}
 			if letters := i.kubelet.ask("dead-letters"); !strings.Contains(letters, "There are no dead letters.") {
@@ -61,6 +58,17 @@ func (i *installation) scenarios() []scenario {
 			}
 		}},
 	}
+}
+
+// awaitAnswer asks until the answer has a text, and returns it. What becomes of a workload is on the stream some time after the workload, or its
+// Kubernetes Event, was written.
+func (k *kubelet) awaitAnswer(want string, words ...string) (answer string) {
+	k.Helper()
+	testkit.Await(k.T, strings.Join(words, " ")+" tells of "+want, func(context.Context) bool {
+		answer = k.ask(words...)
+		return strings.Contains(answer, want)
+	}, func() string { return "the last answer:\n" + answer })
+	return answer
 }
 
 // scenario is one thing that an installation must do.
