@@ -66,6 +66,7 @@ func (r *release) faults(c *commands) map[string]fault {
 		"KeyturnNATSFailing": {
 			begin: func() {
 				r.actuator.StopIn(r.T, testkit.Patience)
+				r.kubelet.awaitSidecars("actuator") // The watcher must not publish to the NATS server that is about to end.
 				c.shell(`kubectl -n example patch secret db -p '{"stringData":{"password":"during the fault"}}'`)
 			},
 			end:   actuatorRuns,
