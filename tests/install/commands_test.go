@@ -1,6 +1,7 @@
 package install
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,6 +82,14 @@ func (c *commands) shell(command string) string {
 		c.Fatalf("%s: %v\n%s", command, err, out)
 	}
 	return string(out)
+}
+
+// awaitRight waits until the API server has granted or refused a right, as kubectl auth can-i is asked for it: it learns of a role by and by.
+func (c *commands) awaitRight(answer, right string) {
+	c.Helper()
+	testkit.Await(c.T, "the API server has "+answer+": "+right, func(context.Context) bool {
+		return strings.HasSuffix(c.shell("kubectl auth can-i --quiet "+right+" && echo granted || echo refused"), answer+"\n")
+	})
 }
 
 // inPod takes the first command that is left and begins so, a kubectl exec, and returns what it runs in the pod, with each flag in one word.

@@ -77,6 +77,7 @@ func (r *release) pluginAnswers() {
 func (r *release) pluginSaysWhatIsMissing(c *commands) {
 	r.Helper()
 	const asOnCall = "kubectl keyturn history --since 2h --as ada --as-group oncall"
+	const needed = "list statefulsets.apps -n keyturn-system --as ada --as-group oncall"
 	for _, want := range []string{
 		"no permission to list statefulsets.apps in all namespaces", "or name its namespace with --installation",
 	} {
@@ -85,6 +86,7 @@ func (r *release) pluginSaysWhatIsMissing(c *commands) {
 		}
 	}
 	c.run("kubectl apply -f examples/kubectl-keyturn.yaml")
+	c.awaitRight("granted", needed)
 	if out := c.shell(asOnCall); !strings.Contains(out, "deployment/web") || !strings.Contains(out, "The certificate of NATS is not verified") {
 		r.Errorf("with the Role of the example:\n%s", out)
 	}
@@ -92,6 +94,7 @@ func (r *release) pluginSaysWhatIsMissing(c *commands) {
 		r.Errorf("with the Role of the example, status:\n%s", out)
 	}
 	c.shell("kubectl -n keyturn-system delete rolebinding keyturn-reader")
+	c.awaitRight("refused", needed)
 	if out := c.shell("! " + asOnCall + " --installation keyturn-system"); !strings.Contains(out, "no permission to list statefulsets.apps in namespace keyturn-system:") {
 		r.Errorf("in a namespace, without a right:\n%s", out)
 	}

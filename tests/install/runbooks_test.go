@@ -75,6 +75,7 @@ func (r *release) faults(c *commands) map[string]fault {
 		"KeyturnPermissionMissing": {
 			begin: func() {
 				c.shell("kubectl delete clusterrolebinding keyturn-watcher")
+				c.awaitRight("refused", "list secrets --all-namespaces --as system:serviceaccount:keyturn-system:keyturn-watcher")
 				r.watcher.StopIn(r.T, testkit.Patience)
 				r.watcher = r.kubelet.run("watcher") // Its watches would go on until the API server ends them.
 			},
