@@ -1,8 +1,15 @@
 package reloader
 
 import (
+	"context"
 	"strings"
 	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // reloadersClusterRole is reloadersRole for all namespaces, as the chart makes it by default. There is no permission to see the namespaces.
@@ -14,10 +21,19 @@ func reloadersClusterRole() string {
 	).Replace(reloadersRole)
 }
 
-// theirs grants an account the permissions of a manifest, and returns its kubeconfig.
+// theirs grants an account the permissions of a manifest, and returns its kubeconfig. The API server learns of a role by and by, and a command that
+// starts before that says what it is refused.
 func (r *rig) theirs(manifest string) string {
 	r.Helper()
 	r.apply(manifest)
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:               testbed.ServiceAccountUser(r.namespace, "theirs"),
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: r.namespace, Verb: "list", Resource: "secrets"},
+	}}
+	testkit.Await(r.T, "the API server knows the permissions", func(ctx context.Context) bool {
+		answer, err := r.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed
+	})
 	kubeconfig, err := plane.ServiceAccountKubeconfig(r.Context(), r.namespace, "theirs")
 	if err != nil {
 		r.Fatal(err)
