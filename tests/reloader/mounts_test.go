@@ -82,9 +82,17 @@ func TestWhatTheSecretsStoreDriverMountsRollsAsReloaderRollsIt(t *testing.T) {
 			r.start("--enable-csi-integration", "--is-Argo-Rollouts", "true", "--reload-strategy", strategy)
 			excludedBefore := r.writes("excluded")
 
-			r.rolls("named", func() { pod.rotate("VERSION-2") })
-			r.rolls("web", func() { pod.rotate("VERSION-3") })
-			r.rolls("typed", func() { pod.rotate("VERSION-4") })
+			users := []string{"web", "typed", "named"}
+			for _, version := range []string{"VERSION-2", "VERSION-3", "VERSION-4"} {
+				before := map[string]int64{}
+				for _, name := range users {
+					before[name] = r.writes(name)
+				}
+				pod.rotate(version)
+				for _, name := range users { // All of them, so that no roll is still to come when there must be none.
+					r.awaitRoll(name, before[name])
+				}
+			}
 			check := func(what string, template *corev1.PodTemplateSpec) {
 				t.Helper()
 				marked, variable := "SECRETPROVIDERCLASS db", ""
@@ -96,7 +104,7 @@ func TestWhatTheSecretsStoreDriverMountsRollsAsReloaderRollsIt(t *testing.T) {
 					t.Errorf("%s: the marker is %q, want %q; the variables are %v, want %s", what, got, marked, found, variable)
 				}
 			}
-			for _, name := range []string{"web", "typed", "named"} {
+			for _, name := range users {
 				check(name, &r.deployment(name).Spec.Template)
 			}
 			testkit.Await(t, "the Rollout and the Job have the change", func(ctx context.Context) bool {
