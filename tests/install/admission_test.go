@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // elsewhere lists the API groups of programs that the test bed does not have. tests/monitoring checks those of the Prometheus
@@ -34,9 +35,11 @@ func TestEverythingInDeployIsAdmittedAsRestricted(t *testing.T) {
 	a := newAdmission(t)
 	t.Run("the namespace refuses a pod that is not restricted", func(t *testing.T) {
 		template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "keyturn"}}}}
-		if err := a.admitPod(t.Context(), "open", template); !apierrors.IsForbidden(err) {
-			t.Errorf("got %v, want that it is forbidden", err)
-		}
+		var err error
+		testkit.Await(t, "it is forbidden", func(ctx context.Context) bool {
+			err = a.admitPod(ctx, "open", template)
+			return apierrors.IsForbidden(err)
+		}, func() string { return fmt.Sprintf("got %v", err) })
 	})
 	for name, dir := range overlays(t) {
 		t.Run(name, func(t *testing.T) {
