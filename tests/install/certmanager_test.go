@@ -55,40 +55,39 @@ func TestCertManagerIssuesAndRenewsTheCertificateOfNATS(t *testing.T) {
 	if _, err := k.client.CoreV1().Secrets(k.namespace).Get(t.Context(), "keyturn-nats-ca", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the CA of the job: got %v, want that it has made none", err)
 	}
-	first := k.awaitCertificate()
+	k.awaitCertificate()
 	k.runReady("actuator")
-	watcher := k.runReady("watcher")
+	watcher, first := k.runReady("watcher"), k.mounted()
 	w.rollsReaders("two")
 	k.awaitAnswer("deployment/web", "history", "--all-namespaces")
 
-	second := k.renewCertificate(first)
+	k.renewCertificate(first)
 	if got := k.presented("watcher"); got != first {
 		t.Errorf("before the volume has it: got the certificate %s, want %s", got, first)
 	}
 	k.remount("actuator")
-	testkit.Await(t, "the server presents the renewed certificate", func(context.Context) bool { return k.presented("watcher") == second })
+	second := k.mounted()
+	testkit.Await(t, "the server presents the renewed certificate", func(context.Context) bool {
+		return second != first && k.presented("watcher") == second
+	})
 	if strings.Contains(watcher.Output(), "nats disconnected") {
 		t.Error("the watcher was disconnected")
 	}
 	w.rollsReaders("three")
 }
 
-// awaitCertificate waits until there is a certificate of NATS, and returns its serial number.
-func (k *kubelet) awaitCertificate() (serial string) {
+// awaitCertificate waits until there is a certificate of NATS.
+func (k *kubelet) awaitCertificate() {
 	k.Helper()
-	testkit.Await(k.T, "there is a certificate of NATS", func(ctx context.Context) bool {
-		serial = k.certificate(ctx)
-		return serial != ""
-	})
-	return serial
+	testkit.Await(k.T, "there is a certificate of NATS", func(ctx context.Context) bool { return k.certificate(ctx) != "" })
 }
 
-// renewCertificate deletes the certificate of NATS until there is another one, and returns its serial number. While cert-manager is not done with the
-// first one, or does not know yet that it is, it writes the same one again.
-func (k *kubelet) renewCertificate(first string) (serial string) {
+// renewCertificate deletes the certificate of NATS until there is another one. While cert-manager is not done with the first one, or does not know
+// yet that it is, it writes the same one again.
+func (k *kubelet) renewCertificate(first string) {
 	k.Helper()
 	testkit.Await(k.T, "there is another certificate of NATS", func(ctx context.Context) bool {
-		serial = k.certificate(ctx)
+		serial := k.certificate(ctx)
 		if serial == first {
 			if err := k.client.CoreV1().Secrets(k.namespace).Delete(ctx, "keyturn-nats-tls", metav1.DeleteOptions{}); err != nil {
 				k.Log(err)
@@ -96,7 +95,6 @@ func (k *kubelet) renewCertificate(first string) (serial string) {
 		}
 		return serial != "" && serial != first
 	})
-	return serial
 }
 
 // certificate returns the serial number of the certificate of NATS, or "" if there is none.
@@ -121,6 +119,18 @@ func (k *kubelet) remount(program string) {
 	}
 }
 
+// mounted returns the serial number of the certificate in the volume of NATS. The Secret may have another one by now: cert-manager, which reads from
+// a cache, sometimes issues a certificate twice.
+func (k *kubelet) mounted() string {
+	k.Helper()
+	folder := filepath.Join(k.dir, "secret-keyturn-nats-tls")
+	pair, err := tls.LoadX509KeyPair(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
+	if err != nil {
+		k.Fatal(err)
+	}
+	return fmt.Sprint(pair.Leaf.SerialNumber)
+}
+
 // presented connects to NATS as a program does, and returns the serial number of the certificate that the server presents.
 func (k *kubelet) presented(program string) string {
 	k.Helper()
@@ -128,7 +138,7 @@ func (k *kubelet) presented(program string) string {
 	if err != nil {
 		k.Fatal(err)
 	}
-	connection, err := nats.Connect(k.nats, credentials, nats.Secure(&tls.Config{
+	connection, err := nats.Connect(k.nats, credentials, nats.Timeout(testkit.Patience), nats.Secure(&tls.Config{
 		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, //nolint:gosec // what it presents is looked at, trusted or not
 		VerifyConnection: func(state tls.ConnectionState) error {
 			return k.isFor(state.PeerCertificates[0])
