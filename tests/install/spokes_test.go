@@ -155,6 +155,9 @@ func (i *fluxInstallation) isTakenOut() {
 	i.watcher.StopIn(i.T, testkit.Patience)
 	i.actuator.StopIn(i.T, testkit.Patience)
 	i.areGone(i.takeOut())
+	for _, program := range []string{"keys", "watcher", "actuator"} { // The next installation must not take a pod of this one for its own.
+		i.eventually("there is no pod of the "+program, func(context.Context) bool { return len(i.kubelet.pods(program)) == 0 })
+	}
 	i.clear()
 }
 
