@@ -81,9 +81,9 @@ func (i *fluxInstallation) seesMistake() {
 		return ready.Status == metav1.ConditionFalse && ready.Reason == "HealthCheckFailed" &&
 			strings.Contains(ready.Message, "Deployment/keyturn-system/keyturn-watcher")
 	})
-	if dependent := i.condition(i.Context(), "keyturn-monitoring"); dependent.Reason != "DependencyNotReady" {
-		i.Errorf("keyturn-monitoring: got %q: %s, want that it waits for keyturn", dependent.Reason, dependent.Message)
-	}
+	i.eventually("keyturn-monitoring waits for keyturn", func(ctx context.Context) bool {
+		return i.condition(ctx, "keyturn-monitoring").Reason == "DependencyNotReady"
+	})
 }
 
 // install commits the installation beside the workloads.
