@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -189,11 +191,18 @@ func (h *hub) jetstream(user string) jetstream.JetStream {
 	return js
 }
 
-// declare makes streams of an account, or changes them, as its operator.
+// declare makes streams of an account, or changes them, as its operator. While the servers of the hub elect a leader, nobody answers.
 func (h *hub) declare(account string, files ...string) {
 	h.Helper()
-	if err := h.Declare(h.Context(), h.jetstream(account+"-operator"), files...); err != nil {
-		h.Fatal(err)
+	operator := h.jetstream(account + "-operator")
+	for _, file := range files {
+		var err error
+		testkit.Await(h.T, file+" is declared", func(ctx context.Context) bool {
+			ctx, cancel := context.WithTimeout(ctx, answered)
+			defer cancel()
+			err = h.Declare(ctx, operator, file)
+			return err == nil
+		}, func() string { return fmt.Sprint(err) })
 	}
 }
 
