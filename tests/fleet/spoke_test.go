@@ -54,13 +54,18 @@ func (h *hub) overhear(intruder string) <-chan *nats.Msg {
 
 // impersonate has the server of a cluster deliver an event of another one, in place of the consumer from which the hub takes its events.
 func (h *hub) impersonate(intruder string, answers <-chan *nats.Msg, own, victim string) {
-	var taken jetstream.ConsumerInfo
+	var taken jetstream.ConsumerInfo // The newest: a hub that hears nothing of one for ten seconds makes another one.
 	testkit.Await(h.T, "the hub takes events of "+own, func(context.Context) bool {
-		select {
-		case msg := <-answers:
-			return json.Unmarshal(msg.Data, &taken) == nil && strings.HasPrefix(taken.Config.DeliverSubject, "keyturn.fleet."+own+".")
-		default:
-			return false
+		for {
+			select {
+			case msg := <-answers:
+				var made jetstream.ConsumerInfo
+				if json.Unmarshal(msg.Data, &made) == nil && strings.HasPrefix(made.Config.DeliverSubject, "keyturn.fleet."+own+".") {
+					taken = made
+				}
+			default:
+				return taken.Name != ""
+			}
 		}
 	})
 	js := h.jetstream(intruder)
