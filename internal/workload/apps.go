@@ -100,6 +100,7 @@ func deploymentProgress(deployment *appsv1.Deployment, c podCounts) Progress {
 	}
 	switch {
 	case c.updated < c.wanted:
+		p.Unready = c.wasComplete && old == 0 // Nothing is replaced: pods are missing.
 		return p.is(Progressing, fmt.Sprintf("%d of %d pods are new", c.updated, c.wanted))
 	case old > 0:
 		return p.is(Progressing, fmt.Sprintf("%d old pods are left", old))
@@ -120,6 +121,7 @@ func (c podCounts) progress() Progress {
 	case !c.isObserved:
 		return p.unobserved()
 	case c.updated < due:
+		p.Unready = c.wasComplete && c.updated == c.all // Nothing is replaced: pods are missing.
 		return p.is(Progressing, fmt.Sprintf("%d of %d pods are new", c.updated, due))
 	case c.all > c.wanted && c.updated < c.all: // The old ones may be those that stay.
 		return p.is(Progressing, fmt.Sprintf("%d pods are being deleted", c.all-c.wanted))

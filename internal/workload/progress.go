@@ -28,8 +28,8 @@ type Progress struct {
 	Aborted bool
 	// Partial says that pods of an earlier template may stay, because the rollout may end half way, as with a canary.
 	Partial bool
-	// Unready says, while progressing, that the rollout was complete, and that pods have failed since, or are those of a new StatefulSet or of more
-	// replicas. A DaemonSet or a target does not say so.
+	// Unready says, while progressing, that the rollout was complete, and that pods have failed since, cannot be created, or are those of a new
+	// StatefulSet or of more replicas. A DaemonSet or a target does not say so.
 	Unready bool
 	// Frozen says that a new template replaces no pod, because of the partition of a StatefulSet.
 	Frozen bool

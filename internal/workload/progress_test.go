@@ -176,14 +176,15 @@ func TestPodsThatAreNotReadyAreNoRollout(t *testing.T) {
 	available := func(reason string) []appsv1.DeploymentCondition {
 		return []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reason}}
 	}
-	deployment := func(updated int32, reason string) Progress {
+	// The counts are of pods: all of three, updated ones, and of a StatefulSet ready ones.
+	deployment := func(all, updated int32, reason string) Progress {
 		return progressIn(deployments, &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &three}, Status: appsv1.DeploymentStatus{
-			Replicas: 3, UpdatedReplicas: updated, AvailableReplicas: 2, Conditions: available(reason),
+			Replicas: all, UpdatedReplicas: updated, AvailableReplicas: min(all, 2), Conditions: available(reason),
 		}})
 	}
-	set := func(current string, ready int32) Progress {
+	set := func(all, updated, ready int32, current string) Progress {
 		return progressIn(statefulSets, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &three}, Status: appsv1.StatefulSetStatus{
-			Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: ready, AvailableReplicas: 2, CurrentRevision: current, UpdateRevision: "b",
+			Replicas: all, UpdatedReplicas: updated, ReadyReplicas: ready, AvailableReplicas: ready, CurrentRevision: current, UpdateRevision: "b",
 		}})
 	}
 	rollout := func(stable, updated string) Progress {
@@ -195,13 +196,18 @@ func TestPodsThatAreNotReadyAreNoRollout(t *testing.T) {
 		got  Progress
 		want bool
 	}{
-		{"a Deployment whose rollout was complete", deployment(3, "NewReplicaSetAvailable"), true},
-		{"a Deployment whose rollout goes on", deployment(3, "ReplicaSetUpdated"), false},
-		{"a StatefulSet whose rollout was complete", set("b", 2), true},
-		{"a StatefulSet whose rollout goes on", set("a", 2), false},
+		{"a Deployment whose rollout was complete", deployment(3, 3, "NewReplicaSetAvailable"), true},
+		{"a Deployment whose rollout goes on", deployment(3, 3, "ReplicaSetUpdated"), false},
+		{"a Deployment whose pods are gone, and cannot be created", deployment(0, 0, "NewReplicaSetAvailable"), true},
+		{"a Deployment whose first pods cannot be created", deployment(0, 0, "ReplicaSetUpdated"), false},
+		{"a Deployment that is put back, with pods to replace", deployment(3, 1, "NewReplicaSetAvailable"), false},
+		{"a StatefulSet whose rollout was complete", set(3, 3, 2, "b"), true},
+		{"a StatefulSet whose rollout goes on", set(3, 3, 2, "a"), false},
+		{"a new StatefulSet, of which the second pod waits for the first", set(1, 1, 0, "b"), true},
+		{"a StatefulSet that is put back, with a pod to replace", set(3, 2, 2, "b"), false},
 		{"a Rollout that was promoted", rollout("b", "3"), true},
 		{"a Rollout that was not", rollout("a", "3"), false},
-		{"two controllers, of which one rolls", deployment(3, "NewReplicaSetAvailable").with(rollingOut), false},
+		{"two controllers, of which one rolls", deployment(3, 3, "NewReplicaSetAvailable").with(rollingOut), false},
 	}
 	for _, test := range tests {
 		if test.got.State != Progressing || test.got.Unready != test.want {
