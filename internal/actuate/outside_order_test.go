@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -26,36 +25,6 @@ func TestTheCanaryIsOneWhosePodsAreReady(t *testing.T) {
 		s.pass(bakeTime + bakeCheck)
 		s.wantRolls("a")
 	})
-}
-
-// Their controllers have given up before, and do so again.
-func TestThoseThatWereBrokenBeforeHoldUpNobodyAndAreRolledToo(t *testing.T) {
-	const many, broken = 60, 5
-	for name, canary := range map[string]time.Duration{"all at once": 0, "one first": 5 * time.Minute} {
-		playOf(t, name, func(s *scene) {
-			s.options.Canary = canary
-			var all []string
-			for i := range many {
-				all = append(all, fmt.Sprintf("web-%02d", i))
-				s.workload(all[i], auto, reads("secret/db"))
-			}
-			s.begin("secret/db")
-			for _, name := range all[:broken] {
-				s.stall(name)
-				s.fail(name)
-			}
-			s.set("secret/db", "password", "two")
-			s.pass(bakeTime + time.Minute)
-			s.wantRolls(all...)
-			for _, outcome := range s.told() {
-				if strings.Contains(outcome, "peer-failed") {
-					s.Errorf("it is told: %s", outcome)
-				}
-			}
-			s.pass(time.Hour)
-			s.wantRolls()
-		})
-	}
 }
 
 // The event of a deletion has the resourceVersion of the last change, with which all are ready.

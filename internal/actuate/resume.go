@@ -58,6 +58,10 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 	}
 	isTold := told.Workload.UID == w.ID.UID && told.Revision == last.Revision
 	hasEnded := isTold && isOver && told.Reason != reasonReverted
+	if hasEnded && told.Verb == events.VerbCompleted && w.IsRolling() {
+		w = w.Completed(last.Revision) // What has failed, or is in progress, is a later release.
+		o.index.Keep(key, func(known *workload.Workload) *workload.Workload { return known.Completed(last.Revision) })
+	}
 	seen := workload.Seen{Ended: hasEnded, Since: o.now().Add(-o.options.RolloutTimeout)}
 	if isTold && told.Reason == reasonReverted && !w.Edited.After(told.Time.Add(clockMargin)) {
 		seen.Since = time.Time{} // It is still as it was told, however long ago that was.

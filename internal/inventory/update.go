@@ -39,7 +39,7 @@ func (x *Index) Answer(w *workload.Workload, templated bool) {
 	})
 }
 
-// Keep replaces the known state of a workload by one that keeps what could not be written on it, unless that is nil.
+// Keep replaces the known state of a workload by one that keeps what is not written on it, unless that is nil.
 func (x *Index) Keep(key workload.Key, keeping func(known *workload.Workload) *workload.Workload) {
 	x.update(key, false, func(known *workload.Workload) (*workload.Workload, string) {
 		if known == nil {

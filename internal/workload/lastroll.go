@@ -9,9 +9,27 @@ import (
 // AtLast reports whether the pod template has the revision of the mark.
 func (w *Workload) AtLast() bool { return w.Last.Revision != "" && w.Revision == w.Last.Revision }
 
-// IsRolling reports whether the rollout of the last roll is in progress, or has failed, also after others have changed the rest of the pod template.
+// IsRolling reports whether the rollout of the last roll is in progress, or has failed, also if others have changed the rest of the pod template
+// meanwhile. Once it was complete, such a change begins another rollout: most tools leave the revision on the pod template.
 func (w *Workload) IsRolling() bool {
-	return w.AtLast() && w.Progress.State != Complete && !w.Progress.Unready
+	return w.AtLast() && w.Progress.State != Complete && !w.Progress.Unready && w.completed != w.Last.Revision
+}
+
+// recallCompleted notes that the rollout of the last roll is complete, or takes over from an earlier state, which may be nil, that it was.
+func (w *Workload) recallCompleted(earlier *Workload) {
+	switch {
+	case w.AtLast() && w.Progress.State == Complete:
+		w.completed = w.Last.Revision
+	case earlier != nil && earlier.ID.UID == w.ID.UID && (w.completed == "" || w.completed != w.Last.Revision):
+		w.completed = earlier.completed
+	}
+}
+
+// Completed returns the workload as one of which the rollout with a revision was complete.
+func (w *Workload) Completed(revision string) *Workload {
+	completed := *w
+	completed.completed = revision
+	return &completed
 }
 
 // IsReplaced reports whether the pod template is not that of the last roll any more, so that the record does not show that its pods got ready.

@@ -64,6 +64,37 @@ func TestAMarkSaysWhatBecomesOfItsRoll(t *testing.T) {
 	}
 }
 
+// A release may break what was rolled before, and leaves the revision on the pod template.
+func TestWhatFailsAfterARollWasCompleteFailsBeforeTheNextOne(t *testing.T) {
+	last := lastRoll(func(l *Last) { l.With = Marked{"configmap/app@99/u"} })
+	for _, tt := range []struct {
+		name                 string
+		states               []Progress
+		rolling, failsBefore bool
+		suspects             Marked
+	}{
+		{"it was complete, and a release has failed", []Progress{rollingOut, rolledOut, rollingOut, givenUp}, false, true, nil},
+		{"it was complete, and a release is in progress", []Progress{rollingOut, rolledOut, rollingOut}, false, false, nil},
+		{"it was never complete", []Progress{rollingOut, givenUp}, true, false, last.With},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var w *Workload
+			for _, progress := range tt.states {
+				w = afterRoll(last, last.Revision, progress).After(w, true)
+			}
+			if w.IsRolling() != tt.rolling || w.FailsBefore() != tt.failsBefore {
+				t.Errorf("it is rolling: %t, and fails before the next roll: %t; want %t, %t", w.IsRolling(), w.FailsBefore(), tt.rolling, tt.failsBefore)
+			}
+			if diff := cmp.Diff(tt.suspects, w.Suspects(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("suspects (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if told := afterRoll(last, last.Revision, givenUp).Completed(last.Revision); told.IsRolling() || !told.FailsBefore() {
+		t.Error("an outcome says that it was complete, and it counts as in progress")
+	}
+}
+
 func TestAListOfAMarkHasItsChanges(t *testing.T) {
 	this, later := RolledFor{Version: "123", UID: "u"}, RolledFor{Version: "124", UID: "u"}
 	recorded := this

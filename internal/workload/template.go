@@ -26,6 +26,7 @@ type pastTemplate struct {
 
 // After copies to w, the result of a single write if exact, what is known from an earlier state, which may be nil, and returns w.
 func (w *Workload) After(earlier *Workload, exact bool) *Workload {
+	w.recallCompleted(earlier)
 	if earlier == nil || earlier.ID.UID != w.ID.UID {
 		if exact {
 			w.TemplateVersion, w.TemplateWritten = w.Version, w.Written

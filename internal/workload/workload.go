@@ -79,6 +79,8 @@ type rolloutState struct {
 	Progress Progress
 	// template is the digest of the pod template, and bare that of the template without what rolls write on it.
 	template, bare digest
+	// completed is the revision of the last roll whose rollout is known to have been complete. It is empty if there is none.
+	completed string
 	// templates are the earlier pod templates of the workload, the newest last.
 	templates []pastTemplate
 	// TemplateVersion is the resourceVersion of the write that last changed the pod template, or empty if not known.
