@@ -163,6 +163,9 @@ func (o *orders) read(w *workload.Workload) *plan.Member {
 		for _, s := range r.started.Sources {
 			m.RollsFor = append(m.RollsFor, s.Source)
 		}
+		for source := range w.ChangesIn(w.Last.With) { // Its pods were not ready with these when they were replaced.
+			m.RollsFor = append(m.RollsFor, source)
+		}
 	}
 	if r := o.patcher.underWay[key]; r != nil && len(r.causes) > 0 && !r.pending.refused {
 		m.IsFollowed, m.IsRolling, m.FailsBefore, m.Writes = true, true, r.workload.FailsBefore(), r.content

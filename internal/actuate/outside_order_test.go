@@ -115,6 +115,23 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 	}
 }
 
+// The rollout of the lower wave is replaced by one for another source, before its pods are ready with either.
+func TestAWaveWaitsForARolloutThatAnotherChangeHasReplaced(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("a", auto, reads("secret/db", "secret/other"))
+		s.workload("b", auto, inWave(1), reads("secret/db"))
+		s.begin("secret/db", "secret/other")
+		s.stall("a")
+		s.rotate("two", "a")
+		s.set("secret/other", "password", "two")
+		s.pass(10 * time.Second)
+		s.wantRolls("a")
+		s.finish("a")
+		s.pass(time.Minute)
+		s.wantRolls("b")
+	})
+}
+
 // TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime has two workloads that read the same. The one of the higher wave has the
 // earlier moment in the window.
 func TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime(t *testing.T) {

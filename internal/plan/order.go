@@ -47,7 +47,7 @@ type Member struct {
 	// HasFailed says that its last rollout has failed.
 	HasFailed bool
 	// IsRolling says that it is being patched or rolled out, and does not wait for people. IsFollowed is so also if it does. RollsFor has the
-	// names of the sources that this is for.
+	// names of the sources that this is for, and those of rollouts that it has replaced before they were complete.
 	IsRolling, IsFollowed bool
 	RollsFor              []string
 	// Owes has the changes that it is to be rolled for, and Starts the sources that its pods have once its own rollout has replaced them.
