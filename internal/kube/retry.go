@@ -74,5 +74,18 @@ func IsDenied(err error) bool {
 	if apierrors.IsForbidden(err) {
 		return !IsMissingRight(err, "patch", "get", "create", "delete") // Sending a patch, and what goes with it, needs these verbs.
 	}
-	return apierrors.IsInvalid(err) && !HasChanged(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+	return apierrors.IsInvalid(err) && !HasChanged(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err) ||
+		isOfAdmission(err)
+}
+
+// isOfAdmission reports whether a webhook or a policy has refused a request. They choose the status: a policy may answer with 401, and a webhook with
+// any error. Their messages are those of the API server.
+func isOfAdmission(err error) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return false
+	}
+	text := answer.Status().Message
+	return strings.Contains(text, "admission webhook ") && strings.Contains(text, " denied the request") ||
+		strings.Contains(text, "ValidatingAdmissionPolicy ") && strings.Contains(text, " denied request: ")
 }

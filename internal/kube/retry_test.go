@@ -47,6 +47,9 @@ func TestAPatchOfWhatHasChangedIsToldFromARefusal(t *testing.T) {
 func TestARefusalIsToldFromAFailure(t *testing.T) {
 	deployments := schema.GroupResource{Group: "apps", Resource: "deployments"}
 	forbidden := func(text string) error { return apierrors.NewForbidden(deployments, "web", errors.New(text)) }
+	answer := func(code int32, reason metav1.StatusReason, text string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: text}}
+	}
 	for _, test := range []struct {
 		name string
 		err  error
@@ -55,6 +58,18 @@ func TestARefusalIsToldFromAFailure(t *testing.T) {
 		{"an admission webhook says no", forbidden(`admission webhook "policy" denied the request: no restarts today`), true},
 		{"the patch makes an object that is not valid", apierrors.NewInvalid(schema.GroupKind{Kind: "Deployment"}, "web", field.ErrorList{}), true},
 		{"an admission policy calls it invalid", policyDenial(), true},
+		{
+			"an admission policy calls it unauthorized",
+			answer(http.StatusUnauthorized, metav1.StatusReasonUnauthorized,
+				`deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'freeze' with binding 'freeze' denied request: not before Monday`),
+			true,
+		},
+		{
+			"an admission webhook has a status of its own",
+			answer(http.StatusConflict, "", `admission webhook "policy" denied the request: not before Monday`), true,
+		},
+		{"an admission webhook does not answer", apierrors.NewInternalError(errors.New(`failed calling webhook "policy": connection refused`)), false},
+		{"a token has expired", apierrors.NewUnauthorized("Unauthorized"), false},
 		{"the object is not as the patch says", notAsTested(), false},
 		{"the patch is not understood", apierrors.NewBadRequest("no"), true},
 		{"a wrapped refusal is one", fmt.Errorf("patching: %w", apierrors.NewBadRequest("no")), true},
