@@ -182,7 +182,7 @@ func (c *LastChange) setRare(change Change) error {
 		}
 	}
 	for name, k := range change.Keys {
-		if k.Added && !change.Truncated {
+		if k.Added && (!change.Truncated || len(change.Buckets) > 0) {
 			rare.Added = append(rare.Added, name)
 		}
 	}

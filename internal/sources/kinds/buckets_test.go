@@ -186,6 +186,31 @@ func TestASourceThatShrinksBelowTheLimitListsAllOfItsKeys(t *testing.T) {
 	c.wantKey("key-1500", "6", false)
 }
 
+// Pods that need a key may have waited for it.
+func TestAKeyIsAddedOnlyIfTheSourceCannotHaveHadIt(t *testing.T) {
+	ring, c := keyringOf(1), chain{t: t}
+	wantAdded := func(name string, want bool) {
+		t.Helper()
+		if key := c.before.Change("", testSource).Keys[name]; key.Fingerprint == "" || key.Added != want {
+			t.Errorf("at %s: %s is there, and is added: %t; want %t", c.change.ResourceVersion, name, key.Added, want)
+		}
+	}
+	data := numbered("key-", 0, events.MaxKeys-1)
+	c.see(objectOf(ring, "u", 5, data), false)
+	data = data.and(content{"a-new": "x"}).and(numbered("other-", 0, 100))
+	c.see(objectOf(ring, "u", 6, data), false) // It has more than the event lists.
+	wantAdded("a-new", true)
+	few := numbered("key-", 0, 500)
+	c.see(objectOf(ring, "u", 7, few), false)
+	unknown := "new-0"
+	for i := 1; c.change.Buckets[events.Bucket(unknown)].ChangedAt != ""; i++ {
+		unknown = fmt.Sprintf("new-%d", i)
+	}
+	c.see(objectOf(ring, "u", 8, few.and(content{"other-0050": "y", unknown: "y"})), false)
+	wantAdded("other-0050", false)
+	wantAdded(unknown, true)
+}
+
 func TestBucketsAreComparedUnderTheKeyOfTheLastEvent(t *testing.T) {
 	c := chain{t: t}
 	data := numbered("key-", 0, 1100)

@@ -61,9 +61,13 @@ func (l *LastEvent) usedRequest() string {
 	return cause.Earlier
 }
 
-// hasNeverHad reports whether the source never had a key, as far as the event knows: one that was removed is still in it, unless many were since.
+// hasNeverHad reports whether the source never had a key, as far as the event knows: one that was removed is still in it, or its bucket is, unless
+// many were since.
 func (l *LastEvent) hasNeverHad(name string) bool {
-	return !l.Truncated && !slices.ContainsFunc(l.Keys, func(k events.LastKey) bool { return k.Name == name })
+	has := func(list []events.LastKey, name string) bool {
+		return slices.ContainsFunc(list, func(k events.LastKey) bool { return k.Name == name })
+	}
+	return !l.Truncated && !has(l.Keys, name) && !has(l.rare().Buckets, events.Bucket(name))
 }
 
 // isGone reports whether the event lists a key that was removed.
