@@ -59,6 +59,16 @@ func listable(keys []keyFingerprint) bool {
 	return len(keys) <= events.MaxKeys && size <= events.MaxKeyNames
 }
 
+// sizeOfNames returns how many bytes the names of keys have together. An event with more than events.MaxKeyNames could not be published, so removed
+// keys beyond that count in their buckets.
+func sizeOfNames(keys map[string]events.Key) int {
+	size := 0
+	for name := range keys {
+		size += len(name)
+	}
+	return size
+}
+
 // bucketsOf returns the fingerprints of the buckets of some keys, which are sorted by name. What is digested is keyed already, so the digest is a
 // fingerprint under the same key.
 func bucketsOf(keyID string, keys []keyFingerprint) map[string]string {

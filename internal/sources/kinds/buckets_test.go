@@ -186,6 +186,28 @@ func TestASourceThatShrinksBelowTheLimitListsAllOfItsKeys(t *testing.T) {
 	c.wantKey("key-1500", "6", false)
 }
 
+// Names of files may have a hash in them.
+func TestAnEventIsNotTooLargeIfAllKeysAreReplaced(t *testing.T) {
+	ring, c := keyringOf(1), chain{t: t}
+	before, after := numbered(strings.Repeat("a", 120), 0, events.MaxKeys), numbered(strings.Repeat("b", 120), 0, events.MaxKeys)
+	c.see(objectOf(ring, "u", 5, before), false)
+	c.see(objectOf(ring, "u", 6, after), false)
+	for name := range before {
+		if key, _ := c.change.Key(name); key.Fingerprint != "" || key.ChangedAt != "6" {
+			t.Fatalf("of a key that is gone the event says %+v", key)
+		}
+	}
+	c.change.Cluster, c.change.Time = "demo", epoch
+	event, err := c.change.Event()
+	testkit.Must(t, err)
+	if _, err := events.HeaderOf(event); err != nil {
+		t.Error(err)
+	}
+	if got := c.see(objectOf(ring, "u", 7, after), false); got != nothing {
+		t.Errorf("the same content again is %s", got)
+	}
+}
+
 // Pods that need a key may have waited for it.
 func TestAKeyIsAddedOnlyIfTheSourceCannotHaveHadIt(t *testing.T) {
 	ring, c := keyringOf(1), chain{t: t}

@@ -166,12 +166,16 @@ func differs(before *LastEvent, now *Object, created bool, found differences) ev
 	}
 	change.ChangedAt = change.ResourceVersion
 	setWriters(&change, before, now)
-	buckets := found.buckets
+	buckets, size := found.buckets, sizeOfNames(change.Keys)
 	for _, name := range found.names {
 		entry, isListed := change.Keys[name]
-		if !isListed && now.fingerprints[0].has(name) {
+		switch {
+		case isListed:
+		case now.fingerprints[0].has(name), size+len(name) > events.MaxKeyNames:
 			buckets = append(buckets, events.Bucket(name))
 			continue
+		default:
+			size += len(name) // It is gone.
 		}
 		entry.ChangedAt = change.ResourceVersion
 		entry.Added = entry.Fingerprint != "" && before.hasNeverHad(name)
