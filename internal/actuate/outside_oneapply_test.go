@@ -111,6 +111,22 @@ func TestAKeyThatComesBackWithAnotherValueRollsWhoHadIt(t *testing.T) {
 	})
 }
 
+// A key is missing, and its reader is changed so that its pods start nevertheless.
+func TestAKeyThatComesBackRollsWhoHasStartedWithoutIt(t *testing.T) {
+	play(t, func(s *scene) {
+		s.beginReading("secret/db#password")
+		s.unset("secret/db", "password")
+		s.pass(time.Minute)
+		s.wantNotices("web NotRolled")
+		s.edit("web", readsOnly("secret/db#password?"))
+		s.pass(2 * time.Minute)
+		s.wantRolls()
+		s.set("secret/db", "password", "one")
+		s.pass(time.Minute)
+		s.wantRolls("web")
+	})
+}
+
 // What a command writes comes some milliseconds apart.
 func TestOneCommandThatChangesASourceAndItsReaderIsOneChange(t *testing.T) {
 	const apart = 50 * time.Millisecond

@@ -13,7 +13,7 @@ import (
 // linkState is a state of the Deployment web, which reads keys of Secrets.
 type linkState struct {
 	version, rollOn string
-	// reads are Secrets with a key, such as "db#user".
+	// reads are Secrets with a key, such as "db#user", or "db#user?" if that is optional.
 	reads []string
 	// since is what is known of the time before. Empty means nothing.
 	since string
@@ -26,9 +26,10 @@ func (s linkState) read(t *testing.T) *Workload {
 	t.Helper()
 	var env []corev1.EnvVar
 	for _, text := range s.reads {
+		text, optional := strings.CutSuffix(text, "?")
 		name, key, _ := strings.Cut(text, "#")
 		env = append(env, corev1.EnvVar{Name: key, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: key,
+			LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: key, Optional: &optional,
 		}}})
 	}
 	deployment := webDeployment(s.version, rollOn(s.rollOn))
@@ -65,6 +66,7 @@ func TestALinkIsAsOldAsTheWriteThatMadeIt(t *testing.T) {
 		{"an opt-in", []linkState{seen("10", "none", user), wrote("20", "auto", user)}, true, "20"},
 		{"one more key", []linkState{seen("10", "auto", user), wrote("20", "auto", all)}, true, "20"},
 		{"a key that is not excluded any more", []linkState{seen("10", "auto, !secret/db#user", all), wrote("20", "auto", all)}, true, "20"},
+		{"a key that becomes optional", []linkState{seen("10", "auto", user), wrote("20", "auto", []string{"db#user?"})}, true, ""},
 		{"an exclusion of a key", []linkState{seen("10", "auto", all), wrote("20", "auto, !secret/db#user", all)}, true, ""},
 		{"an opt-out ends it", []linkState{wrote("10", "auto", user), wrote("20", "none", user)}, false, ""},
 		{"what is recorded ends it", []linkState{wrote("10", "auto", user), recorded(wrote("30", "auto", user), "20")}, false, ""},

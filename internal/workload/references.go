@@ -36,10 +36,10 @@ func referenceTo(source events.Source, refs []Reference, namespace string) *Refe
 	return nil
 }
 
-// isLike reports whether both concern a workload in the same way.
+// isLike reports whether both concern a workload in the same way. What is missing means something else to pods that can start without it.
 func (r Reference) isLike(other Reference) bool {
-	return r.Kind == other.Kind && r.Name == other.Name && r.ByPull == other.ByPull &&
-		(r.Keys == nil) == (other.Keys == nil) && slices.Equal(r.Keys, other.Keys)
+	return r.Kind == other.Kind && r.Name == other.Name && r.ByPull == other.ByPull && r.Optional == other.Optional &&
+		(r.Keys == nil) == (other.Keys == nil) && slices.Equal(r.Keys, other.Keys) && slices.Equal(r.Required, other.Required)
 }
 
 // limited returns the first references, at most maxReferences.
