@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -29,16 +30,26 @@ func (q *question) byCreation() Reason {
 // waitedForKey reports whether the pods could not start before the source got a key that it never had before, and nothing that they read has changed
 // since. If pods served by then, or the record is of this key, it had the key after all. A workload that waits to be rolled is.
 func (q *question) waitedForKey() bool {
-	if q.ref == nil || q.isOfKeys() || q.isNoted() || q.recorded && q.last.Scope == "" {
+	if q.ref == nil || q.isNoted() || q.recorded && q.last.Scope == "" {
 		return false
 	}
 	return slices.ContainsFunc(q.ref.Required, func(name string) bool {
 		key := q.now.Keys[name]
-		return key.Added && !events.Newer(key.ChangedAt, q.w.ServingSince) && !events.Newer(q.seen.changedAt, key.ChangedAt)
+		return key.Added && !events.Newer(key.ChangedAt, q.w.ServingSince) && !events.Newer(q.seen.changedAt, key.ChangedAt) &&
+			(!q.isOfKeys() || q.isRecordedWithout(name))
 	})
 }
 
-// isOfKeys reports whether the record is of exactly the keys that the pods read now and that count. It is made only if all are there that they need.
+// isRecordedWithout reports whether the record is of the source without a key: earlier pods could start without it.
+func (q *question) isRecordedWithout(name string) bool {
+	before := q.now
+	before.Keys = maps.Clone(before.Keys)
+	delete(before.Keys, name)
+	return viewOf(before, q.want).fingerprint == q.last.Fingerprint
+}
+
+// isOfKeys reports whether the record is of exactly the keys that the pods read now and that count. It is made only if all are there that they need,
+// or that earlier pods of these keys needed.
 func (q *question) isOfKeys() bool {
 	return q.recorded && q.want.Keys != nil && q.last.Scope == q.seen.scope
 }

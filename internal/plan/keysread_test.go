@@ -35,6 +35,17 @@ func TestAKeyThatTheSourceNeverHadRollsNobodyWhoNeedsIt(t *testing.T) {
 				c.Keys["user"] = events.Key{Fingerprint: fp("4"), ChangedAt: "95"}
 			},
 		},
+		{
+			name: "the record is of the source without it, that of earlier pods that could start so", ref: passwordDB,
+			state: recordAt("90", ofPassword, func(c *events.Change) { delete(c.Keys, "password") }), change: added, want: PodsWaited,
+		},
+		{
+			name: "the same, and another key has changed with it", ref: bothDB, change: both(added, func(c *events.Change) {
+				c.Keys["user"] = events.Key{Fingerprint: fp("4"), ChangedAt: "100"}
+			}),
+			state: recordAt("90", workload.Want{Keys: []string{"password", "user"}}, func(c *events.Change) { delete(c.Keys, "password") }),
+			want:  Changed,
+		},
 		{name: "the pods start without it", ref: optional, change: added, want: Changed},
 		{name: "the pods read whatever there is", ref: wholeDB, change: added, want: Changed},
 		{name: "pods were available before it came", ref: passwordDB, state: serving("99"), change: added, want: Changed},
