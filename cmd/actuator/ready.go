@@ -14,7 +14,7 @@ func newReadyCommand() *cobra.Command {
 	patience := 30 * time.Second
 	cmd := &cobra.Command{
 		Use:     "ready HOST:PORT...",
-		Short:   "Wait until /readyz answers that it is ready at every address of each host.",
+		Short:   "Wait until /readyz reports ready at every address of each host.",
 		Example: "  actuator ready keyturn-watcher-ready.keyturn-system.svc:9440",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, hosts []string) error {
@@ -23,6 +23,6 @@ func newReadyCommand() *cobra.Command {
 			return telemetry.Await(ctx, time.Second, hosts...)
 		},
 	}
-	cmd.Flags().DurationVar(&patience, "wait", patience, "How long to wait. The error then says what is not ready, and why.")
+	cmd.Flags().DurationVar(&patience, "wait", patience, "how long to wait; after that, an error names what is not ready, and why")
 	return cmd
 }
