@@ -11,10 +11,10 @@ import (
 	"github.com/keyturn/keyturn/internal/program"
 )
 
-// keysTimeout bounds each request. The command then fails, and can be run again.
+// keysTimeout bounds each request. After a timeout, the command fails and can be run again.
 const keysTimeout = 30 * time.Second
 
-// newKeysCommand returns the command of the job that makes the keys of an installation with two pods.
+// newKeysCommand returns the command of the job that creates the keys of an installation with two pods.
 func newKeysCommand() *cobra.Command {
 	api := kube.Options{UserAgent: "keyturn-keys/" + version, Timeout: keysTimeout}
 	logging := program.DefaultLogOptions()

@@ -1,5 +1,5 @@
-// Keyturn is one binary for people and for pods. It has the commands that ask an installation what changed, what was done about it, and why, also
-// as a plugin of kubectl, and programs: watcher and actuator in one process, their NATS, and the projector.
+// Keyturn is one binary for users and for pods. Its commands, also as a plugin of kubectl, ask an installation what changed, what was done about it,
+// and why. Its programs are watcher and actuator in one process, their NATS, and the projector.
 package main
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // A kubeconfig may name any of them.
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // A kubeconfig may name any auth plugin.
 
 	"github.com/keyturn/keyturn/internal/commands"
 	"github.com/keyturn/keyturn/internal/plugin"
@@ -54,8 +54,8 @@ func newCommand(people *plugin.Plugin, name string) *cobra.Command {
 	return root
 }
 
-// arguments returns those of the command. kubectl completes the arguments of a plugin by a program beside it, kubectl_complete-keyturn, which is this
-// one under that name.
+// arguments returns the command's arguments. kubectl completes the arguments of a plugin by a program beside it, kubectl_complete-keyturn, which is
+// this one under that name.
 func arguments(words []string) []string {
 	if strings.HasPrefix(filepath.Base(words[0]), "kubectl_complete-keyturn") {
 		return append([]string{"__complete"}, words[1:]...)

@@ -11,16 +11,16 @@ import (
 	"github.com/keyturn/keyturn/internal/program"
 )
 
-// The heaps of the programs of a small cluster, in bytes: see program.Build.
+// These are the heaps of the programs of a small cluster, in bytes: see program.Build.
 const (
-	// bothHeap is that of the watcher and the actuator together, which do not have their bursts at the same time.
+	// bothHeap is for the watcher and the actuator together, which do not have their bursts at the same time.
 	bothHeap = 64 << 20
 	// Most of natsHeap are buffers.
 	natsHeap    = 24 << 20
 	projectHeap = 16 << 20
 )
 
-// The functions below return programs. Heap is SmallHeap of program.Build: 0 in tests, which share their process.
+// These functions return programs. Heap is SmallHeap of program.Build: 0 in tests, which share their process.
 
 func newRunCommand(heap uint64) *cobra.Command {
 	return newProgram("run", "Watch sources and roll workloads in one pod: the watcher, the actuator and their NATS in one process.",

@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/reloader"
 )
 
-// flagValues has the values of the flags: first those of Reloader, under the same names, and then our own.
+// flagValues contains the values of the flags: first those of Reloader, under the same names, and then our own.
 type flagValues struct {
 	AutoReloadAll                                     bool
 	ResourcesToIgnore, IgnoredWorkloadTypes           []string
@@ -24,7 +24,7 @@ type flagValues struct {
 	EnableCSIIntegration                              bool
 	// Annotations are the keys of annotations.
 	Annotations reloader.Annotations
-	// Arguments are the arguments that are no flags.
+	// Arguments are the arguments that are not flags.
 	Arguments []string
 
 	// Cluster is the name of the cluster in events and telemetry.
@@ -45,7 +45,7 @@ type flagValues struct {
 	MaxRollsPerHour int
 }
 
-// annotationFlags has what the annotations are for whose keys the flags change.
+// annotationFlags describes the annotations whose keys the flags change.
 var annotationFlags = map[string]string{
 	"auto-annotation":                  "that makes a workload roll on everything it references",
 	"configmap-annotation":             "that names ConfigMaps on which a workload rolls",
@@ -84,9 +84,9 @@ func (f *flagValues) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.ReloadOnCreate, "reload-on-create", f.ReloadOnCreate, "roll when a source is created: true or false")
 	flags.StringVar(&f.ReloadOnDelete, "reload-on-delete", f.ReloadOnDelete, "roll when a source is deleted: true or false")
 	flags.BoolVar(&f.SyncAfterRestart, "sync-after-restart", f.SyncAfterRestart,
-		"accepted without effect: what has changed while this program was down is always found, if its state is kept")
+		"accepted without effect: changes made while this program was down are always found, if its state is kept")
 	flags.StringVar(&f.IsArgoRollouts, "is-Argo-Rollouts", f.IsArgoRollouts, "roll Rollouts of Argo Rollouts: true or false")
-	flags.BoolVar(&f.EnableCSIIntegration, "enable-csi-integration", f.EnableCSIIntegration, "watch what the Secrets Store CSI driver mounts")
+	flags.BoolVar(&f.EnableCSIIntegration, "enable-csi-integration", f.EnableCSIIntegration, "watch content mounted by the Secrets Store CSI driver")
 	flags.StringVar(&f.WebhookURL, "webhook-url", f.WebhookURL, "`URL` to call instead of rolling")
 	flags.BoolVar(&f.EnableHA, "enable-ha", f.EnableHA,
 		"be one of several replicas: only the one that holds a Lease in the namespace of POD_NAMESPACE rolls")
@@ -104,19 +104,19 @@ func (f *flagValues) addTo(flags *pflag.FlagSet) {
 		"`directory` for the streams and the fingerprint key; empty uses a temporary one, below $TMPDIR or /tmp, or else /dev/shm. "+
 			"If its content is lost, changes made while this program was down are not found")
 	flags.StringVar(&f.FingerprintKeyFile, "fingerprint-key-file", f.FingerprintKeyFile,
-		"`file` with the fingerprint keys; empty makes a key in --state-dir")
+		"`file` with the fingerprint keys; empty creates a key in --state-dir")
 	flags.StringVar(&f.MetricsAddr, "metrics-addr", f.MetricsAddr, "`address` that serves /metrics, /live, /livez and /readyz")
 	flags.StringVar(&f.NotifyConfig, "notify-config", f.NotifyConfig,
 		"`file` with the chat channels and webhooks that receive outcomes; empty disables notifications")
 	flags.DurationVar(&f.Settle, "settle", f.Settle,
-		"debounce: how long a workload must have no further change before it is rolled; 0 rolls at once, as Reloader does")
+		"debounce: roll a workload after this long without a further change; 0 rolls at once, as Reloader does")
 	flags.IntVar(&f.MaxRollsPerHour, "max-rolls-per-hour", f.MaxRollsPerHour,
 		"maximum `number` of rolls per hour of one workload, unless it has keyturn.dev/max-rolls-per-hour; 0 means no limit, as in Reloader")
 }
 
-// environment has the variables of Reloader that have a meaning here. KUBECONFIG is read with --kubeconfig, and ALERT_* by the program. Two
-// variables are not needed: RELOADER_NAMESPACE is for the ConfigMap reloader-meta-info, which is not written, and METRICS_COUNT_BY_NAMESPACE
-// enables a metric that is always on here.
+// environment contains the variables of Reloader that have a meaning here. KUBECONFIG is read with --kubeconfig, and ALERT_* by the program. Two
+// variables are not needed: RELOADER_NAMESPACE is for the ConfigMap reloader-meta-info, which is not written, and METRICS_COUNT_BY_NAMESPACE enables
+// a metric that is always on here.
 type environment struct {
 	// Namespace is KUBERNETES_NAMESPACE: the only one to watch, unless --namespaces names others.
 	Namespace string

@@ -61,7 +61,7 @@ func (t *translation) checkNames(setting string, namespaces []string) {
 	}
 }
 
-// setKinds sets the kinds of sources: without the ignored one, and with those that the Secrets Store CSI driver mounts if its integration is on.
+// setKinds sets the kinds of sources, without the ignored one, and with the Secrets Store CSI driver's classes if its integration is on.
 func (t *translation) setKinds() {
 	sources, ignored := &t.Watcher.Sources, t.flags.ResourcesToIgnore
 	if t.flags.EnableCSIIntegration {
@@ -107,8 +107,8 @@ func parseSelector(items []string) (string, error) {
 	return text, nil
 }
 
-// requirement returns an item in the form of a label selector. An item without a key is returned unchanged, and so is invalid: without its
-// value, it would be empty and match everything.
+// requirement returns an item in the form of a label selector. An item without a key is returned unchanged, and so is invalid, because without its
+// value it would be empty and match everything.
 func requirement(item string) string {
 	if key, value, found := strings.Cut(item, ":"); found {
 		item = key + "=" + value

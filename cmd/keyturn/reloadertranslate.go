@@ -23,7 +23,7 @@ const (
 	strategyAnnotations = "annotations"
 )
 
-// What is done with Jobs: the values of the actuator's --jobs.
+// These are the values of the actuator's --jobs.
 const (
 	jobsStart    = "start"
 	jobsRecreate = "recreate"
@@ -40,7 +40,7 @@ type translation struct {
 	*program.Reloader
 	flags *flagValues
 	env   environment
-	// problems has an error for each setting that is refused, and nil for some that are not.
+	// problems contains an error for each refused setting, and nil for some others.
 	problems []error
 }
 
@@ -48,7 +48,7 @@ type translation struct {
 // that is invalid or not supported.
 func translate(f *flagValues, env environment, version string) (*program.Reloader, error) {
 	t := &translation{Reloader: program.NewReloader(version), flags: f, env: env}
-	// Reloader ignores arguments, such as the value after a flag that is on or off.
+	// Reloader ignores arguments, such as the value after a boolean flag.
 	for _, argument := range f.Arguments {
 		t.note(fmt.Sprintf("argument %.100q", argument), "none, as in Reloader; a flag that is on or off takes its value as --flag=value")
 	}
@@ -78,12 +78,12 @@ func (t *translation) check(setting string, err error) {
 	}
 }
 
-// note adds a note about a setting that is accepted, but has another effect than it says.
+// note adds a note about an accepted setting with another effect than in Reloader.
 func (t *translation) note(setting, effect string) {
 	t.Notes = append(t.Notes, program.Note{Setting: setting, Text: effect})
 }
 
-// isOn reports whether a flag is on that Reloader reads as text. As there, only "true" turns it on.
+// isOn reports whether a flag that Reloader reads as text is on. As in Reloader, only "true" turns it on.
 func (t *translation) isOn(flag, text string) bool {
 	if text != "true" && text != "false" && text != "" {
 		t.note(flag, fmt.Sprintf("off, because only true turns it on, not %q", text))
@@ -91,7 +91,7 @@ func (t *translation) isOn(flag, text string) bool {
 	return text == "true"
 }
 
-// setReplica makes the program one of several replicas. Each of them watches, and one of them rolls.
+// setReplica makes the program one of several replicas. All replicas watch, and one of them rolls.
 func (t *translation) setReplica() {
 	actuate := &t.Actuator.Actuate
 	actuate.LeaderElect, actuate.LeaseNamespace, actuate.LeaseName = true, t.env.PodNamespace, leaseName(t.env.Deployment)
@@ -108,8 +108,8 @@ func (t *translation) setReplica() {
 	}
 }
 
-// leaseName returns the name of the Lease of a Deployment's replicas. Reloader has one Lease for all of a namespace, so if there are two
-// releases, each with its own sources, only one of them rolls. The name is never that of an actuator's Lease.
+// leaseName returns the name of the Lease of a Deployment's replicas. Reloader has one Lease for a whole namespace, so of two releases with their own
+// sources, only one would roll. The name is never that of an actuator's Lease.
 func leaseName(deployment string) string {
 	if deployment == "" {
 		return "keyturn-reloader"
@@ -186,7 +186,7 @@ func (t *translation) setNotifications() {
 	}
 }
 
-// setLog sets how the program logs. As in Reloader, the default replaces an unknown value.
+// setLog sets the level and format of the log. As in Reloader, the default replaces an unknown value.
 func (t *translation) setLog() {
 	f, log := t.flags, &t.Process.Log
 	level, known := levels[strings.ToLower(f.LogLevel)]
