@@ -47,7 +47,7 @@ func New(options Options) (*Actuator, error) {
 	}}
 	a.inventory = inventory.New(inventory.Options{
 		Clients: options.clients(), Kinds: kinds, Reading: reading, Namespaces: options.Namespaces, IgnoreNamespaces: options.IgnoreNamespaces,
-		// With a stream of its own, an actuator has only the permissions of Reloader.
+		// A private stream means that the actuator has only the permissions of Reloader.
 		ReadNamespaces: !options.PrivateStream, Reloader: options.Reloader.On,
 		Changes: dirty, Met: a.meet, Log: a.log, Now: options.Now,
 	})
@@ -67,7 +67,7 @@ func New(options Options) (*Actuator, error) {
 	return a, nil
 }
 
-// meet is called with a workload of a kind that was not served until now, so that what came before its last write is no news to it.
+// meet notes the version of a workload whose kind was not served until now: changes before the workload's last write are not new to it.
 func (a *Actuator) meet(w *workload.Workload) {
 	a.state.met.Store(w.Key(), plan.Base{Version: w.Version, MetAt: a.options.Now()})
 }
@@ -75,8 +75,8 @@ func (a *Actuator) meet(w *workload.Workload) {
 // Ready returns nil once the actuator knows the workloads, so that it acts or can take over immediately. Otherwise the error says what is missing.
 func (a *Actuator) Ready() error { return a.inventory.Lists.Ready() }
 
-// Run acts on the events of the bus while this actuator is the leader, until the context is done, and waits for its patches. Call it once. Its error
-// says that the stream does not receive the events that StoresFrom asks for.
+// Run handles the events of the bus while this actuator is the leader. It returns when the context is done and all patches have finished, or with an
+// error if the stream does not receive the events that StoresFrom asks for. Call Run once.
 func (a *Actuator) Run(ctx context.Context, b *bus.Bus) error {
 	if err := b.Carries(a.options.StoreClusters()); err != nil {
 		return fmt.Errorf("following the secrets of other clusters' stores: %w", err)
@@ -106,7 +106,7 @@ func (a *Actuator) Run(ctx context.Context, b *bus.Bus) error {
 		Unfit: a.options.Unfit, Log: a.log,
 	}
 	if a.options.DryRun {
-		e.Name += "-dry-run" // Who leads a dry run rolls nothing, so the Lease of the others does not say that somebody leads.
+		e.Name += "-dry-run" // The leader of a dry run rolls nothing, so it must not renew the Lease that tells when a leader was last active.
 	}
 	led, answered := e.LastLed(ctx)
 	if !answered {
@@ -116,13 +116,13 @@ func (a *Actuator) Run(ctx context.Context, b *bus.Bus) error {
 	return e.Run(ctx, a.lead)
 }
 
-// gapMargin is how long, beside the longest debounce, a leader may take to note what a workload waits for.
+// gapMargin is the time, in addition to the longest debounce, that a leader may take to note which changes a workload waits for.
 const gapMargin = overdueCheck + kube.PatchTimeout
 
-// gapFrom returns plan.Memory.GapFrom, given when a leader was last known to lead. That is zero if none ever was, and then there is no gap.
+// gapFrom returns plan.Memory.GapFrom. Led is when a leader was last active; if it is zero, there was no leader yet and so there is no gap.
 func gapFrom(o Options, led time.Time) time.Time {
 	if led.IsZero() {
-		return o.Now().Add(-time.Second) // The times of writes are precise to a second.
+		return o.Now().Add(-time.Second) // Write times have a precision of one second.
 	}
 	return led.Add(-o.settleMax() - gapMargin)
 }
@@ -145,7 +145,7 @@ func (a *Actuator) lead(ctx context.Context) {
 	l.run(ctx)
 	others.Wait()
 
-	// Publish what has happened before the program ends, within the time that one attempt may take.
+	// Before the program ends, publish the outcomes that are left, for at most the duration of one attempt.
 	last := time.AfterFunc(publishTimeout, stopReporting)
 	publishing.Wait()
 	notices.close()
@@ -153,10 +153,10 @@ func (a *Actuator) lead(ctx context.Context) {
 	last.Stop()
 }
 
-// rejectRetry is how long after an event that could not be dead-lettered the next attempt is made.
+// rejectRetry is the interval between attempts to dead-letter an event.
 const rejectRetry = time.Minute
 
-// rejectUnreadable dead-letters each event that cannot be read once, until the context is done, beside the loop because it waits for NATS.
+// rejectUnreadable dead-letters each unreadable event once, until the context is done. It runs beside the loop because it waits for NATS.
 func (a *Actuator) rejectUnreadable(ctx context.Context) {
 	done := make(map[events.Address]uint64)
 	for {
@@ -182,7 +182,7 @@ func (a *Actuator) rejectUnreadable(ctx context.Context) {
 	}
 }
 
-// reject dead-letters an event, and reports whether that is done, by whomever.
+// reject dead-letters an event, and reports whether the event is dead-lettered, by this actuator or another.
 func (a *Actuator) reject(ctx context.Context, at events.Address) bool {
 	reason, err := a.bus.RejectLast(ctx, at)
 	source := at.Source()

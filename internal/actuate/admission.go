@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// maxDelays bounds the wait for new files, which each later change starts again, as a multiple of the delay.
+	// maxDelays limits the total wait for new files, in multiples of the delay. Each later change starts the wait again.
 	maxDelays = 3
-	// reloadPause is how long a workload waits before it tries again to get a worker that asks its pods to reload.
+	// reloadPause is the interval between attempts to get a worker that asks pods to reload.
 	reloadPause = time.Second
 )
 
-// admission decides whether a workload may be rolled now, and in which way. Except for slots, it only waits for others of its namespace.
+// admission decides whether a workload may be rolled now, and how. Except for a free slot, a workload waits only for others of its namespace.
 type admission struct {
 	*term
-	// rolls has the workloads that were rolled within the last minutes.
+	// rolls contains the workloads that were rolled within the last minutes.
 	rolls map[workload.Key]pacedRoll
-	// reloaded is when the newest roll of Reloader was seen, and reloaders has the newest of each namespace.
+	// reloaded is when the last roll by Reloader was seen, in any namespace; reloaders contains the last one of each namespace.
 	reloaded  time.Time
 	reloaders map[string]reloaderRoll
 }
@@ -28,13 +28,13 @@ func newAdmission(t *term) *admission {
 	return &admission{term: t, rolls: make(map[workload.Key]pacedRoll), reloaders: make(map[string]reloaderRoll)}
 }
 
-// review looks at a workload that has changed or gone.
+// review updates the state after a workload has changed or was deleted.
 func (a *admission) review(key workload.Key) {
 	a.orders.review(key)
 	a.reviewReloader(key)
 }
 
-// obstacle returns why a workload must wait, given what was decided about its changes.
+// obstacle returns the reason why a workload must wait, given the verdict on its changes.
 func (a *admission) obstacle(p *pending, w *workload.Workload, v verdict) obstacle {
 	why := v.waits
 	if v.rolls {
@@ -50,7 +50,7 @@ func (a *admission) obstacle(p *pending, w *workload.Workload, v verdict) obstac
 	return why
 }
 
-// holds returns what a workload that is to be rolled must wait for, and chooses between a rollout and a reload in place.
+// holds returns the reason why a workload that is to be rolled must wait, and chooses between a rollout and a reload in place.
 func (a *admission) holds(p *pending, w *workload.Workload, doing []plan.Decision) obstacle {
 	p.way = a.choose(p, w, doing)
 	why := a.orders.gate(w, doing)
@@ -64,15 +64,15 @@ func (a *admission) holds(p *pending, w *workload.Workload, doing []plan.Decisio
 		p.filesSince = time.Time{}
 		return why
 	}
-	needsSlot := w.Progress.Pods > 0 && !a.rollouts.hasSlot(w.Key()) // A further change may be what the pods of one that is being rolled need.
+	needsSlot := w.Progress.Pods > 0 && !a.rollouts.hasSlot(w.Key()) // The change may be the fix for a rollout that has its slot.
 	if full := a.rollouts.full(w.ID.Namespace); full != plan.None && needsSlot {
 		return obstacle{reason: full}
 	}
 	return a.notReloadable(p, w)
 }
 
-// choose returns how a workload gets the changes of decisions. When the kubelet has refreshed the files is not in the API, so it goes by the time
-// since the last change was seen or stored, whichever is later: one of these clocks may be behind.
+// choose returns how a workload gets the changes. The API does not show when a kubelet has refreshed the files, so the delay starts when the last
+// change was seen or stored, whichever is later: one of these clocks may be behind.
 func (a *admission) choose(p *pending, w *workload.Workload, doing []plan.Decision) way {
 	why, ok := plan.InPlace(w, doing)
 	switch {
@@ -96,7 +96,7 @@ func (a *admission) choose(p *pending, w *workload.Workload, doing []plan.Decisi
 	return chosen
 }
 
-// notReloadable returns why the pods of a workload that reloads in place cannot be asked to reload yet.
+// notReloadable returns the reason why the pods of a workload that reloads in place cannot be asked to reload yet.
 func (a *admission) notReloadable(p *pending, w *workload.Workload) obstacle {
 	switch now := a.now(); {
 	case !p.way.inPlace:
@@ -111,7 +111,7 @@ func (a *admission) notReloadable(p *pending, w *workload.Workload) obstacle {
 	return obstacle{}
 }
 
-// isChosen reports whether people have chosen that a workload waits for a reason. Without --canary, one goes first because a rollout has failed.
+// isChosen reports whether a user chose this kind of wait. CanaryFirst is a choice only with --canary; otherwise a failed rollout caused it.
 func (a *admission) isChosen(why plan.Reason) bool {
 	return rests(why) || why == plan.FilesPending || why == plan.CanaryFirst && a.options.Canary > 0
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 )
 
-// finish handles the result of a patch: it follows rollouts, ends changes, or retries.
+// finish handles the result of a patch: it follows the rollout, ends the changes, or schedules a retry.
 func (d *dispatcher) finish(ctx context.Context, result patchResult) {
 	r := result.task
 	key := r.key()
@@ -45,10 +45,10 @@ func (d *dispatcher) finish(ctx context.Context, result patchResult) {
 			d.notes.release(ctx, r.workload, r.pending.changes[decision.Source], decision)
 		}
 	}
-	d.rollouts.review(ctx, key) // While the patch was under way, that could not be.
+	d.rollouts.review(ctx, key) // The review was not possible while the patch was in flight.
 }
 
-// failed has the changes of a patch decided again, later if something is wrong. The patch may have been applied nevertheless.
+// failed schedules another decision about the changes of a failed patch. The API server may have applied the patch nevertheless.
 func (d *dispatcher) failed(ctx context.Context, result patchResult) {
 	r := result.task
 	if result.reloaded > 0 {
@@ -58,12 +58,12 @@ func (d *dispatcher) failed(ctx context.Context, result patchResult) {
 	case errors.Is(err, errNotYet):
 		d.again(r, err).InfoContext(rollCtx, "pods did not confirm the reload yet; asking them again")
 	case errors.Is(err, errNotReloaded):
-		if ctx.Err() == nil { // Otherwise the next leader asks them again.
+		if ctx.Err() == nil { // Otherwise, the next leader asks the pods again.
 			r.pending.notReloaded = err.Error()
 		}
 		d.again(r, err).WarnContext(rollCtx, "pods did not confirm the reload; replacing them")
 	case kube.HasChanged(err) && (r.attempts < maxChanged || r.workload.IsTriggered()):
-		// Another client has written the record since the decision, for example another leader, or the operator has not acted on the last roll yet.
+		// Another client, such as another leader, has written the record since the decision, or an operator has not acted on the last roll yet.
 		d.again(r, err).InfoContext(rollCtx, "workload changed before its patch; deciding again")
 	case isDenied(err) || errors.Is(err, errTerminating):
 		d.denied(ctx, r, err)
@@ -74,7 +74,7 @@ func (d *dispatcher) failed(ctx context.Context, result patchResult) {
 	d.rollouts.doubt(r, kube.HasChanged(result.err))
 }
 
-// warnUnrecorded logs why nothing was recorded on a workload, once for each kind if the permission to patch it is missing.
+// warnUnrecorded logs why nothing was recorded on a workload. A missing permission is logged once for each kind.
 func (d *dispatcher) warnUnrecorded(ctx context.Context, r *task, err error) {
 	switch {
 	case !kube.IsMissingRight(err, "patch"):
@@ -95,7 +95,7 @@ func (d *dispatcher) reloaded(ctx context.Context, result patchResult) {
 	d.report(ctx, outcome)
 }
 
-// again holds the changes of a patch for another decision, and returns a logger for that.
+// again schedules another decision about the changes of a failed patch, and returns a logger with the details of the attempt.
 func (d *dispatcher) again(r *task, err error) *slog.Logger {
 	return d.postpone(r, kube.NthDelay(kube.PatchBackoff(), r.attempts+1), err)
 }
@@ -106,14 +106,14 @@ func (d *dispatcher) postpone(r *task, delay time.Duration, err error) *slog.Log
 	return d.log.With("workload", id.String(), "namespace", id.Namespace, "attempt", r.attempts+1, "retry_in", delay, "err", err)
 }
 
-// denied schedules another attempt after a patch that is refused or cannot be made. A refusal is reported once, and from then on no other workload
-// waits for this one.
+// denied schedules another attempt after the API server has refused a patch, or no patch could be made. It reports the refusal once; from then on, no
+// other workload waits for this one.
 func (d *dispatcher) denied(ctx context.Context, r *task, err error) {
 	p, rolls, longest := r.pending, len(r.causes) > 0, maxDenied
 	if !rolls {
 		longest = maxDeniedRecord
 	}
-	if !maps.Equal(p.denied, r.content) { // A patch with other content may be accepted.
+	if !maps.Equal(p.denied, r.content) { // The API server may accept a patch with other content.
 		p.denied, p.denials = r.content, 0
 	}
 	p.denials++

@@ -14,16 +14,16 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// The actuator asks again after so long whether its account is confined, because a binding can be deleted at any time, and sooner while it is not.
+// These are the intervals between checks of the admission policies. A binding can be deleted at any time, so the checks go on after a success.
 const (
 	confinementPeriod = 10 * time.Minute
 	unconfinedPeriod  = time.Minute
 )
 
-// everyPolicy is what is missing if nothing confines the account.
+// everyPolicy is the entry of the missing policies if nothing confines the account.
 const everyPolicy = "all of deploy/admission"
 
-// watchConfinement asks for the policies that confine this account, for a gauge, and logs what is not as it was.
+// watchConfinement checks periodically whether admission policies confine this account. It keeps the result for a gauge, and logs each change.
 func (a *Actuator) watchConfinement(ctx context.Context) {
 	logged := ""
 	for {
@@ -51,7 +51,7 @@ func (a *Actuator) watchConfinement(ctx context.Context) {
 func (a *Actuator) logConfinement(ctx context.Context, missing []string, err error) {
 	switch {
 	case err != nil:
-		a.log.InfoContext(ctx, "not known whether an admission policy confines this account", "err", err)
+		a.log.InfoContext(ctx, "cannot determine whether an admission policy confines this account", "err", err)
 	case slices.Contains(missing, everyPolicy):
 		a.log.WarnContext(ctx, "no admission policy confines this account; it may change any field of a workload",
 			"want", "deploy/admission, on Kubernetes 1.30 or newer")
@@ -62,9 +62,9 @@ func (a *Actuator) logConfinement(ctx context.Context, missing []string, err err
 	}
 }
 
-// missingPolicies returns what is wrong with the admission policies of this installation. The first question takes no permission and no object: the
-// policy of the account refuses any Lease but the actuator's own, so the API server is asked to create another one, in a dry run. Without permission
-// to list policies, that is all that is known.
+// missingPolicies returns the problems of this installation's admission policies. The first check needs no permission: the policy for the account
+// refuses every Lease except the actuator's own, so a dry run that creates another one must be refused. Without permission to list policies, this is
+// the only check.
 func (a *Actuator) missingPolicies(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, kube.PatchTimeout)
 	defer cancel()
@@ -75,14 +75,14 @@ func (a *Actuator) missingPolicies(ctx context.Context) ([]string, error) {
 		return []string{everyPolicy}, nil
 	}
 	if !kube.IsDenied(err) || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
-		return nil, fmt.Errorf("asking for another lease: %w", err)
+		return nil, fmt.Errorf("creating another lease in a dry run: %w", err)
 	}
 	policies, err := kube.Confinement{Namespace: a.options.LeaseNamespace, Resources: a.kinds.Resources()}.Policies(ctx, a.options.Client)
 	if apierrors.IsForbidden(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking for admission policies: %w", err)
+		return nil, fmt.Errorf("checking admission policies: %w", err)
 	}
 	var missing []string
 	for _, policy := range policies {

@@ -11,13 +11,13 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// debounce gathers the changes of each workload, so that they lead to one roll. It also keeps the workloads that wait for longer.
+// debounce gathers the changes of each workload, so that they lead to one roll. It also keeps the workloads that must wait longer.
 type debounce struct {
 	*term
-	// byKey has all workloads in it, and peers, by namespace, those that wait for others of it.
+	// byKey contains all pending workloads. peers contains, by namespace, those that wait for other workloads of the namespace.
 	byKey map[workload.Key]*pending
 	peers map[string]map[*pending]struct{}
-	// order has those that wait for a time, due those whose time has come, and slots those that wait for a slot, also while they are reviewed.
+	// order contains the workloads with a due time, due those whose time has come, and slots those that wait for a slot, even while under review.
 	order []*pending
 	due   *fair.Turns[*pending]
 	slots *fair.Turns[*pending]
@@ -40,9 +40,9 @@ func (d *debounce) isFor(key workload.Key, change events.Change) bool {
 	return d.has(key, change.Source) && d.byKey[key].changes[change.Source].change.ID() == change.ID()
 }
 
-// add gathers the change of an event for a workload. From is the content before, nil if not known, and since is when the change came: both count only
-// for the first change of a source. A workload that is already due keeps its turn, and one that is gathered its window if the event is no news to it:
-// what others read may change all the time.
+// add gathers a change for a workload. From is the previous content, nil if unknown, and since is when the change arrived; both are used only for the
+// first change of a source. A workload that is already due keeps its turn. An event that is not news to the workload does not extend its debounce
+// window: other keys of a shared source may change all the time.
 func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change, since time.Time, isNews bool) *pendingChange {
 	key, now := w.Key(), d.now()
 	p := d.byKey[key]
@@ -65,11 +65,11 @@ func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change,
 	}
 	c.follow(e)
 	if p.held == plan.SourceOnHold || e.change.Ignore {
-		d.unhold(p) // The event may say that the source is no longer on hold, or that what waits is to be forgotten.
+		d.unhold(p) // The event may end the hold of the source, or make the pending change obsolete.
 	}
 	d.orders.review(key)
 	if soon := now.Add(d.options.Settle); p.held == plan.Endless && p.due.After(soon) {
-		d.schedule(p, soon) // What changes for the first time is not delayed by what changes without end.
+		d.schedule(p, soon) // A source that changes for the first time is not delayed by one that changes endlessly.
 		return c
 	}
 	if p.held != plan.None || d.due.Has(p) || !isNews && !p.due.IsZero() {
@@ -83,7 +83,7 @@ func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change,
 	return c
 }
 
-// forget drops the pending change of a source that is gone, or recorded. A workload that waits for good would otherwise keep each name.
+// forget drops the pending change of a source that was deleted or recorded, so that a workload that waits forever does not collect names.
 func (d *debounce) forget(key workload.Key, source events.Source) {
 	p := d.byKey[key]
 	p.changes[source].event.release()
@@ -94,7 +94,7 @@ func (d *debounce) forget(key workload.Key, source events.Source) {
 	}
 }
 
-// abandon ends the spans of what is left to the next leader.
+// abandon ends the spans of the changes that are left to the next leader.
 func (d *debounce) abandon() {
 	for _, p := range d.byKey {
 		for _, c := range p.changes {
@@ -103,7 +103,7 @@ func (d *debounce) abandon() {
 	}
 }
 
-// windowEnd returns when a workload is due if its first change came at first, and its last one came now.
+// windowEnd returns the end of a debounce window, given when its first change arrived and that another one arrives now.
 func (d *debounce) windowEnd(first, now time.Time) time.Time {
 	end := now.Add(d.options.Settle)
 	if latest := first.Add(d.options.settleMax()); end.After(latest) {
@@ -112,7 +112,7 @@ func (d *debounce) windowEnd(first, now time.Time) time.Time {
 	return end
 }
 
-// retry schedules a workload whose patch failed, together with the changes that came since.
+// retry schedules a workload again after its patch failed, together with the changes that have arrived since.
 func (d *debounce) retry(p *pending, delay time.Duration) {
 	now := d.now()
 	p.attempts++
@@ -123,23 +123,23 @@ func (d *debounce) retry(p *pending, delay time.Duration) {
 		first := later.first
 		later.merge(p)
 		p = later
-		if p.deniedAs != nil { // Nobody has refused what came since.
+		if p.deniedAs != nil { // The new changes were not part of the refused patch.
 			p.tryAnew(first)
 			due = d.windowEnd(first, now)
 		}
 	}
 	for _, c := range p.changes {
-		c.from = nil // The patch may have been applied and only its answer lost, and then the pods no longer have the content of before.
+		c.from = nil // The patch may have been applied although it failed, so the previous content of the pods is unknown.
 	}
 	p.held, p.noteAt = plan.None, time.Time{}
 	d.schedule(p, due)
 	d.orders.review(p.key)
 }
 
-// byDue orders workloads that wait for a time. Of several that are due at the same time, the one that has waited longest is first.
+// byDue orders pending workloads by due time. Of those with the same due time, the one that has waited longest comes first.
 func byDue(a, b *pending) int { return cmp.Or(a.due.Compare(b.due), a.first.Compare(b.first)) }
 
-// schedule has a workload wait for a time.
+// schedule sets the time at which a workload is due.
 func (d *debounce) schedule(p *pending, due time.Time) {
 	d.unschedule(p)
 	p.due = due
@@ -164,8 +164,8 @@ func (d *debounce) next() (time.Time, bool) {
 	return d.order[0].due, true
 }
 
-// pop returns the next workload that waits for a slot of its namespace, or else one that is due and may be decided, or nil. Those that are due cannot
-// starve: only they come to wait for a slot, and go once before they are due again. The caller drops it, holds it, or schedules it again.
+// pop returns the next workload that waits for a slot of its namespace, or else a due one that may be patched, or nil. Due workloads cannot starve:
+// only they can become waiters for a slot, and each gets a turn before it is due again. The caller drops, holds or schedules the workload.
 func (d *debounce) pop(may, hasSlot func(namespace string) bool) *pending {
 	if p := d.slots.Pop(hasSlot); p != nil {
 		d.take(p)
@@ -173,14 +173,14 @@ func (d *debounce) pop(may, hasSlot func(namespace string) bool) *pending {
 	}
 	for now := d.now(); len(d.order) > 0 && !d.order[0].due.After(now); {
 		p := d.order[0]
-		p.due, d.order[0], d.order = time.Time{}, nil, d.order[1:] // Nothing is shifted: thousands may be due at once.
+		p.due, d.order[0], d.order = time.Time{}, nil, d.order[1:] // Shifting the slice would be quadratic if thousands are due at once.
 		d.unhold(p)
 		d.due.Push(p)
 	}
 	return d.due.Pop(may)
 }
 
-// take removes a workload from everything that it waits for.
+// take removes a workload from all queues.
 func (d *debounce) take(p *pending) {
 	d.unhold(p)
 	d.due.Remove(p)
@@ -197,7 +197,7 @@ func (d *debounce) drop(p *pending) {
 	}
 }
 
-// hold keeps a workload that was popped until it is released.
+// hold keeps a workload that was popped, until it is released.
 func (d *debounce) hold(p *pending, why plan.Reason) {
 	d.unhold(p)
 	if p.held = why; why.Waiting() == plan.ForPeers {

@@ -11,14 +11,14 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// decide returns what the last event of a source means to a workload. Memory has what is remembered of the change.
+// decide returns the decision about the last event of a source for a workload. Memory is what this actuator remembers of the change.
 func (t *term) decide(w *workload.Workload, change events.Change, memory plan.Memory) plan.Decision {
 	memory.Now, memory.Base, memory.GapFrom = t.now(), t.state.baseOf(w.Key(), change.Source), t.state.gapFrom
 	memory.Owed = memory.Owed || t.denials.has(w.Key(), change)
 	return plan.Decide(w, change, memory, t.options.Policy())
 }
 
-// decideAll decides about each source that a workload wants, for the record. What has come and gone was quick, or else the workload is rolled for it.
+// decideAll decides about all sources that a workload wants, for its record, as if each change had just arrived. Only pending changes roll.
 func (t *term) decideAll(w *workload.Workload) []plan.Decision {
 	var decisions []plan.Decision
 	for _, source := range t.state.concerning(w) {
@@ -32,16 +32,16 @@ func (t *term) decideAll(w *workload.Workload) []plan.Decision {
 // verdict is the result of deciding about the changes of one workload: doing needs a patch, leaving does not.
 type verdict struct {
 	doing, leaving []plan.Decision
-	// contradicted says that resourceVersions of the workload and a source could not be compared.
+	// contradicted says that the resourceVersions of the workload and of a source could not be compared.
 	contradicted bool
-	// rolls says that the patch replaces the pods. since is when the first of the changes that require it came.
+	// rolls says that the patch replaces the pods. since is when the first change that requires a roll arrived.
 	rolls bool
 	since time.Time
-	// waits is why the changes cannot be decided yet. Its reason is plan.None if they can.
+	// waits is why the workload must wait before a decision. Its reason is plan.None if it need not wait.
 	waits obstacle
 }
 
-// verdict decides about the changes of a workload in the order of their sources, so that of several reasons to hold it, it always reports the same.
+// verdict decides about the changes of a workload in the order of their sources, so that it always reports the same of several reasons to hold.
 func (t *term) verdict(p *pending, w *workload.Workload) verdict {
 	var v verdict
 	for _, c := range slices.SortedFunc(maps.Values(p.changes), bySource) {
@@ -61,7 +61,7 @@ func (t *term) verdict(p *pending, w *workload.Workload) verdict {
 		return v
 	}
 	v.waits = obstacle{}
-	for i := range v.doing { // Nothing waits for pods that the roll is about to replace: the new ones read the current content.
+	for i := range v.doing { // The roll replaces the pods anyway, and the new ones read the current content.
 		if v.doing[i].Reason.Action() == plan.Hold {
 			v.doing[i].Reason = plan.PodsNewer
 		}
@@ -90,13 +90,13 @@ func bySource(a, b *pendingChange) int {
 	return strings.Compare(a.change.Source.String(), b.change.Source.String())
 }
 
-// inDryRun returns the reason that a dry run reports, which waits for nothing.
+// inDryRun returns the reason that a dry run reports. A dry run waits for nothing.
 func inDryRun(reason plan.Reason) plan.Reason {
 	switch {
 	case reason.Action() == plan.Roll:
 		return plan.DryRun
 	case reason == plan.PodsStarting:
-		return plan.PodsNewer // That is what it becomes.
+		return plan.PodsNewer // PodsStarting ends as PodsNewer.
 	default:
 		return reason
 	}

@@ -13,32 +13,32 @@ import (
 // keySet is a set of workloads.
 type keySet map[workload.Key]struct{}
 
-// dirtySet gathers for the loop, each once, the sources and workloads that have changed, and those that may have come to want other sources.
+// dirtySet collects for the loop the sources and workloads that have changed, and the workloads that may want other sources now, each once.
 type dirtySet struct {
 	signal chan struct{}
 	mu     sync.Mutex
-	// news, changed and relinked are nil if there is no loop.
+	// news, changed and relinked are nil while no loop runs.
 	news              map[events.Source]news
 	changed, relinked keySet
 }
 
 func newDirtySet() *dirtySet { return &dirtySet{signal: make(chan struct{}, 1)} }
 
-// begin has the set gather for a loop. Call it before the loop looks at the index and the state.
+// begin starts collecting for a loop. Call it before the loop reads the index and the state.
 func (d *dirtySet) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.news, d.changed, d.relinked = make(map[events.Source]news), make(keySet), make(keySet)
 }
 
-// end drops what the loop has not taken, and what comes later.
+// end discards everything that the loop has not taken, and stops collecting.
 func (d *dirtySet) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.news, d.changed, d.relinked = nil, nil, nil
 }
 
-// tell takes an event of a source. Before is the last one before it, nil if there was none, and since is when it came.
+// tell records an event of a source. Before is the event that it replaces, nil if there was none, and since is when it arrived.
 func (d *dirtySet) tell(source events.Source, before *events.LastChange, since time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,7 +55,7 @@ func (d *dirtySet) tell(source events.Source, before *events.LastChange, since t
 	d.alert()
 }
 
-// WorkloadChanged and WorkloadRelinked are what the inventory calls.
+// WorkloadChanged and WorkloadRelinked are called by the inventory.
 func (d *dirtySet) WorkloadChanged(key workload.Key) { d.put(&d.changed, key) }
 
 func (d *dirtySet) WorkloadRelinked(key workload.Key) { d.put(&d.relinked, key) }
@@ -84,10 +84,10 @@ func (d *dirtySet) take() (changed, relinked keySet) {
 	return changed, relinked
 }
 
-// maxTaken is how many sources the loop takes at a time. Each may have many dependents, of which outcomes are told.
+// maxTaken is how many sources the loop takes at a time. Each may have many dependents, each with an outcome to publish.
 const maxTaken = 256
 
-// takeNews returns sources, and forgets them. It reports whether these are all.
+// takeNews removes and returns the next sources, and reports whether none are left.
 func (d *dirtySet) takeNews() (taken map[events.Source]news, isAll bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,16 +108,16 @@ func (d *dirtySet) behind() int {
 	return len(d.news)
 }
 
-// news is what has become of a source since the loop has last heard of it.
+// news is what happened to a source since the loop last took it.
 type news struct {
-	// before is the last event that the loop has heard of, nil if there was none. since is when the first one after it came.
+	// before is the last event that the loop knows, nil if there was none. since is when the first event after it arrived.
 	before *events.LastChange
 	since  time.Time
-	// earlier are the spans of the events between it and the last one, as far as they are kept, the newest last.
+	// earlier are the spans of the events between before and the last event, the newest last. Only the newest are kept.
 	earlier []trace.SpanContext
 }
 
-// from returns what the source had before a change, nil if that is not known. A deletion or an ignored source says nothing about what pods run.
+// from returns the content of a source before a change, nil if unknown. A deletion or an ignored source does not tell which content pods run with.
 func (n news) from(change events.Change) *events.Change {
 	before := n.before
 	if before == nil || before.Ignore || before.Verb() == events.VerbDeleted || change.Ignore || change.Verb == events.VerbDeleted {
@@ -130,7 +130,7 @@ func (n news) from(change events.Change) *events.Change {
 	return &from
 }
 
-// cameAt returns when a change came, possibly to an earlier leader, given when a watcher saw it.
+// cameAt returns when a change arrived, possibly at an earlier leader. Seen is when a watcher saw the change.
 func cameAt(seen, now time.Time) time.Time {
 	if !seen.IsZero() && seen.Before(now) {
 		return seen

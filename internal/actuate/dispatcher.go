@@ -14,22 +14,22 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// dispatcher decides about the workloads that are due, starts their patches, and takes the results: see completion.go.
+// dispatcher decides about the workloads that are due, starts their patches, and handles the results (completion.go).
 type dispatcher struct {
 	*term
 	warned bool
 	told   toldHolds
-	// unrecorded has the kinds for which it was logged that nothing can be recorded on them.
+	// unrecorded contains the kinds for which a missing permission to write records was logged.
 	unrecorded map[string]bool
 }
 
-// dispatch acts on the workloads that are due, and on those that wait for a slot while there are free ones, until no more patches may be started.
+// dispatch handles the due workloads, and those that wait for a slot while slots are free, until the patcher is full.
 func (d *dispatcher) dispatch(ctx context.Context) {
 	hasSlot := func(namespace string) bool {
 		return d.patcher.hasRoom(namespace) && d.rollouts.full(namespace) == plan.None
 	}
 	for !d.patcher.full() {
-		d.orders.wake() // What was done last may let others go.
+		d.orders.wake() // The previous step may have ended the wait of others.
 		p := d.debounce.pop(d.patcher.hasRoom, hasSlot)
 		if p == nil {
 			return
@@ -50,7 +50,7 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 	}
 }
 
-// act decides about the changes of a workload, and then patches it, holds it, or leaves it as it is.
+// act decides about the changes of a workload, and then patches, holds or drops it.
 func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) {
 	v := d.verdict(p, w)
 	if v.contradicted && !d.warned {
@@ -66,7 +66,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	}
 	isKnown := !p.paced.IsZero() || why.reason != plan.None && p.isReported(why.reason)
 	if isKnown && len(v.leaving) == 0 {
-		// A workload that waits is decided again whenever it is woken. Nothing has changed, so there is nothing to report.
+		// A waiting workload is decided again each time it is released. Nothing has changed, so there is nothing to report.
 		d.keep(p, why)
 		return
 	}
@@ -75,7 +75,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 	for _, decision := range slices.Concat(v.leaving, v.doing) {
 		addDecision(span, decision)
 	}
-	for _, decision := range v.leaving { // They need no patch.
+	for _, decision := range v.leaving { // Skipped changes need no patch.
 		c := p.changes[decision.Source]
 		delete(p.changes, decision.Source)
 		if d.settling.keeps(c.event, w, decision) {
@@ -98,7 +98,7 @@ func (d *dispatcher) act(ctx context.Context, p *pending, w *workload.Workload) 
 }
 
 func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *workload.Workload, doing []plan.Decision) {
-	k, _ := d.kinds.Named(w.ID.Kind) // The index has workloads of no other kind.
+	k, _ := d.kinds.Named(w.ID.Kind) // The index contains no other kinds.
 	r, err := newTask(k, w, doing, p, d.now())
 	r.span = span
 	if err != nil {
@@ -110,7 +110,7 @@ func (d *dispatcher) start(ctx context.Context, span trace.Span, p *pending, w *
 	d.orders.review(p.key)
 }
 
-// kindRetry is how often a workload is looked at whose kind is not served.
+// kindRetry is the interval between checks of a workload whose kind is not served.
 const kindRetry = 10 * time.Second
 
 func (d *dispatcher) keep(p *pending, why obstacle) {
@@ -142,13 +142,13 @@ func (d *dispatcher) hold(ctx context.Context, p *pending, w *workload.Workload,
 	switch {
 	case why.reason.Silent() || known:
 	case why.told:
-		d.outbox.add(outcome) // The history has each wait.
+		d.outbox.add(outcome) // The Kubernetes Event was written before, but the history contains each hold.
 	default:
 		d.report(ctx, outcome)
 	}
 }
 
-// awaitKind holds a workload until its kind may be served again.
+// awaitKind holds a workload until its kind is served again.
 func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
 	why := obstacle{reason: plan.KindNotServed}
 	if p.isReported(why.reason) {
@@ -165,7 +165,7 @@ func (d *dispatcher) awaitKind(ctx context.Context, p *pending) {
 	d.debounce.schedule(p, d.now().Add(kindRetry))
 }
 
-// releaseAll makes every held workload due except those that rest, at one time: then the one that has waited longest is first.
+// releaseAll makes every held workload due now, except those that rest. As all get the same time, the one that has waited longest is first.
 func (d *debounce) releaseAll() {
 	now := d.now()
 	for _, p := range d.byKey {
@@ -179,7 +179,7 @@ func (d *debounce) releaseAll() {
 	slices.SortStableFunc(d.order, byDue)
 }
 
-// wake makes a workload that has changed due if it rests, waits for its pods, or was rewritten since its patch was refused.
+// wake makes a changed workload due if it rests, waits for its pods or its pace, or was rewritten after its patch was refused.
 func (d *debounce) wake(key workload.Key) {
 	p := d.byKey[key]
 	if p == nil {

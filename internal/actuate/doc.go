@@ -1,17 +1,17 @@
-// Package actuate carries out what changes mean to workloads. It finds the workloads that depend on a changed source, asks internal/plan
-// what the change means to each, and sends the one patch that rolls the workload or records the change.
+// Package actuate rolls workloads when their sources change. It finds the workloads that depend on a changed source, asks internal/plan what the
+// change means for each of them, and sends one patch that rolls the workload or records the change.
 //
-// Guarantee: the last change of each source and the record on each workload say what a workload is to be rolled for, whoever leads. The patch that
-// rolls a workload also records what it was rolled for, so there is no other state that could disagree with it. What the two do not show, because
-// there is no record yet, is noted on a workload that waits.
+// Guarantee: the last change of each source and the record on each workload determine what a workload is to be rolled for, whoever leads. The patch
+// that rolls a workload also records the changes, so no other state can disagree with the record. Where a workload has no record yet and must wait,
+// its pending changes are noted on it.
 //
-// Ordering: the changes of one workload are gathered in its debounce window and lead to one roll, to the last content. Within a
-// namespace, workloads have an order by waves, for a canary and after a failure. Namespaces take turns: a workload waits for workloads of other
-// namespaces only if there is no free slot.
+// Ordering: the changes of one workload are gathered in its debounce window and lead to one roll, to the last content. Within a namespace, workloads
+// have an order by waves, for a canary and after a failure. Namespaces take turns: a workload waits for workloads of other namespaces only if there
+// is no free slot.
 //
-// Failure: a patch that fails or is denied is retried with backoff until it succeeds, and holds up no other workload. That it is denied is told once.
+// Failure: a patch that fails or is denied is retried with backoff until it succeeds, and delays no other workload. A denial is reported once.
 //
-// The loop (loop.go) has eleven parts, which own their state and do not know the loop. In the order in which a change passes through them:
+// The loop (loop.go) has eleven parts, which own their state and do not know the loop. In the order in which a change passes them:
 //
 //	intake      compares sources, of which state.go has the last change, with the workloads that depend on them
 //	debounce    gathers the changes of a workload (pending.go)
@@ -25,9 +25,9 @@
 //	outbox      publishes outcomes; kubeevents.go writes them as Kubernetes Events
 //	forcesync   syncs the ExternalSecrets that read a changed secret in a store
 //
-// Nothing else asks the stream for a change, and internal/inventory knows the workloads, both in every term and between them. They tell dirty.go when
-// something has changed.
+// Nothing else reads changes from the stream. state.go and internal/inventory are kept up to date in and between terms, and report changes to
+// dirty.go.
 //
-// Four words: a workload with changes is pending, and is gathered, held or due; a task is its patch; a rollout is what follows, until the new pods
-// are ready; an outcome is what is reported.
+// Terms: a workload with undecided changes is pending, and is gathered, held or due; a task is its patch; a rollout lasts from the patch until the
+// new pods are ready; an outcome is the reported result.
 package actuate

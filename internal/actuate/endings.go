@@ -15,7 +15,7 @@ import (
 // restoredMessage says that the rollout itself is gone, and not only its pod template.
 const restoredMessage = "the workload is as it was before the rollout, as after a restore of etcd"
 
-// endIfOver ends the rollout of a workload if its state says so. The state is nil if it is gone. Bake is how long its pods must stay ready.
+// endIfOver ends the rollout of a workload if it is over. W is nil if the workload was deleted. Bake is how long its pods must stay ready.
 func (o *rollouts) endIfOver(ctx context.Context, key workload.Key, w *workload.Workload, bake time.Duration) {
 	if w == nil {
 		delete(o.told, key)
@@ -29,10 +29,10 @@ func (o *rollouts) endIfOver(ctx context.Context, key workload.Key, w *workload.
 		o.end(ctx, key, events.VerbSkipped, plan.WorkloadGone.String(), plan.WorkloadGone.Sentence())
 	case r.isAheadOf(w) && events.Newer(w.Version, r.started.ResourceVersion):
 		o.end(ctx, key, events.VerbSkipped, reasonSuperseded, restoredMessage)
-	case r.isAheadOf(w): // The list of a new leader may be behind.
+	case r.isAheadOf(w): // A new leader's list may be older than the rollout.
 	case w.Revision != r.started.Revision:
 		o.endReplaced(ctx, key, w)
-	case w.Progress.State == workload.Complete && r.bakes(w, bake, o.now()): // Its pods have to stay ready for longer.
+	case w.Progress.State == workload.Complete && r.bakes(w, bake, o.now()): // The pods have to stay ready for longer.
 	case w.Progress.State == workload.Complete:
 		o.end(ctx, key, events.VerbCompleted, reasonRolledOut, w.Progress.Message)
 	case w.Progress.Aborted:
@@ -47,7 +47,7 @@ func (o *rollouts) endIfOver(ctx context.Context, key workload.Key, w *workload.
 	}
 }
 
-// endReplaced ends the rollout of a workload whose pod template has another revision.
+// endReplaced ends the rollout of a workload whose pod template now has another revision.
 func (o *rollouts) endReplaced(ctx context.Context, key workload.Key, w *workload.Workload) {
 	r := o.followed[key]
 	switch w.Fate(workload.Seen{Before: r.rolled, Since: o.now().Add(-o.options.RolloutTimeout)}) {
@@ -60,13 +60,13 @@ func (o *rollouts) endReplaced(ctx context.Context, key workload.Key, w *workloa
 	}
 }
 
-// watches reports whether the kind and the namespace of a workload are watched. An earlier actuator may have had other options.
+// watches reports whether the kind and the namespace of a workload are watched. An earlier leader may have had other options.
 func (o *rollouts) watches(key workload.Key) bool {
 	_, known := o.kinds.Named(key.Kind)
 	return known && kube.Includes(o.options.Namespaces, o.options.IgnoreNamespaces, key.Namespace)
 }
 
-// endOverdue ends the rollouts that make no progress, so that they do not keep their slots. While nobody knows whether they do, no time counts.
+// endOverdue ends rollouts that make no progress, so that they free their slots. Time does not count while the progress is unknown.
 func (o *rollouts) endOverdue(ctx context.Context) {
 	now := o.now()
 	for key, r := range o.followed {
@@ -87,7 +87,7 @@ func (o *rollouts) endOverdue(ctx context.Context) {
 	}
 }
 
-// end ends and reports the rollout of a workload. A failure is recorded on the workload first, so that whoever gets the outcome finds it there.
+// end ends and reports the rollout of a workload. A failure is recorded on the workload before it is reported.
 func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, reason, message string) {
 	r, outcome := o.unfollow(key, verb, reason, message)
 	o.orders.review(key)
@@ -121,14 +121,14 @@ func (o *rollouts) end(ctx context.Context, key workload.Key, verb events.Verb, 
 	}
 }
 
-// failedPeers has the workloads whose last rollout failed and that have not recovered. Their marks say the same to the next leader.
+// failedPeers contains the workloads whose last rollout failed and that have not recovered. Their marks tell the next leader the same.
 type failedPeers struct {
 	keys map[workload.Key]*failure
-	// replaced has the changes that stay suspect after another pod template replaced the rollout, until the last roll is complete.
+	// replaced contains the changes that remain suspect after another pod template replaced a failed rollout, until the last roll is complete.
 	replaced map[workload.Key]map[string]workload.RolledFor
 }
 
-// failure is a rollout that has failed, and the outcome that says so.
+// failure is a failed rollout with its outcome.
 type failure struct {
 	*rollout
 	outcome events.Outcome
@@ -141,7 +141,7 @@ func (f *failedPeers) add(r *rollout, outcome events.Outcome) {
 	f.keys[workload.KeyOf(outcome.Workload)] = &failure{r, outcome}
 }
 
-// blamed returns the changes of which one may be why the rollout failed.
+// blamed returns the changes that may have caused the failure.
 func (f *failure) blamed() map[string]workload.RolledFor {
 	if f.rolled == nil {
 		return nil
@@ -149,7 +149,7 @@ func (f *failure) blamed() map[string]workload.RolledFor {
 	return f.rolled.Blamed()
 }
 
-// suspects returns the changes for which a workload has failed.
+// suspects returns the changes that are suspect because of a workload.
 func (f *failedPeers) suspects(key workload.Key) map[string]workload.RolledFor {
 	if failed := f.keys[key]; failed != nil {
 		return failed.blamed()
@@ -163,14 +163,14 @@ func (f *failedPeers) suspect(key workload.Key, changes map[string]workload.Roll
 	}
 }
 
-// clear drops the changes of a rollout that was replaced, after the last roll of the workload is complete, or it is gone: then w is nil.
+// clear drops the suspects of a replaced rollout once the last roll of the workload is complete, or the workload was deleted (w is nil).
 func (f *failedPeers) clear(key workload.Key, w *workload.Workload) {
 	if w == nil || w.AtLast() && w.Progress.State == workload.Complete {
 		delete(f.replaced, key)
 	}
 }
 
-// in returns the workloads of a namespace because of which changes are suspect.
+// in returns the workloads of a namespace that make changes suspect.
 func (f *failedPeers) in(namespace string) []workload.Key {
 	var keys []workload.Key
 	for key := range f.keys {

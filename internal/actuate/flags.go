@@ -15,11 +15,11 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// AddFlags adds the flags of the first group, except those that both programs have.
+// AddFlags adds the actuator's own flags, without those that it shares with the watcher.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	o.AddDecisionFlags(flags)
 	flags.DurationVar(&o.Settle, "settle", o.Settle,
-		"debounce: how long a workload must have no further change before it is rolled; it is rolled after ten times as long anyway")
+		"debounce: roll a workload after this long without a further change, at the latest after ten times as long")
 	flags.IntVar(&o.MaxRollouts, "max-rollouts", o.MaxRollouts, "maximum `number` of rollouts in progress; 0 means no limit")
 	flags.DurationVar(&o.RolloutTimeout, "rollout-timeout", o.RolloutTimeout, "how long a rollout may make no progress before it counts as failed")
 	flags.DurationVar(&o.Canary, "canary", o.Canary,
@@ -29,21 +29,21 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "elect a leader among replicas, using a Lease")
 }
 
-// AddDecisionFlags adds those flags of AddFlags that determine what a change means to a workload, or whether workloads are rolled at all. Kinds,
-// Reading and Policy depend on no others, except for Canary, which says how long others wait.
+// AddDecisionFlags adds the flags of AddFlags that determine what a change means for a workload, or whether workloads are rolled at all. Kinds,
+// Reading and Policy depend on these flags and on Canary alone.
 func (o *Options) AddDecisionFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.IgnoreNamespaces, "ignore-namespaces", o.IgnoreNamespaces,
 		"`namespaces` to ignore, separated by commas; cannot be combined with --namespaces")
 	flags.BoolVar(&o.RollAll, "roll-all", o.RollAll, "also roll workloads without an annotation, for everything that their pod spec references")
 	reloader.AddFlag(flags, &o.Reloader)
 	flags.StringVar(&o.StoreAccess, "store-access", o.StoreAccess,
-		"YAML `file` that says which secrets in stores namespaces may name in keyturn.dev/roll-on; empty allows only those that pods "+
+		"YAML `file` with the secrets in stores that each namespace may name in keyturn.dev/roll-on; empty allows only those that pods "+
 			"are seen to read")
 	flags.StringVar(&o.TargetsConfig, "targets-config", o.TargetsConfig,
 		"`file`, or folder of files, with kinds of custom resources that are rolled too, in YAML; a CRD may be installed later")
 	flags.StringVar((*string)(&o.RollOnCreate), "roll-on-create", string(o.RollOnCreate),
-		"`which` workloads roll when a source is created: auto, those whose pods started without it; always, all that want it; never, none")
-	flags.BoolVar(&o.RollOnDelete, "roll-on-delete", o.RollOnDelete, "roll workloads that can start without a source when it is deleted")
+		"`which` workloads roll when a source is created: auto (those whose pods started without it), always (all that want it) or never")
+	flags.BoolVar(&o.RollOnDelete, "roll-on-delete", o.RollOnDelete, "when a source is deleted, roll the workloads that can start without it")
 	flags.StringVar(&o.Window, "window", o.Window, "`windows` in which workloads may be rolled, unless they have "+workload.AnnotationWindow+
 		", in the form "+workload.WindowForm+"; empty means at any time")
 	flags.DurationVar(&o.MinInterval, "min-interval", o.MinInterval,
@@ -94,7 +94,7 @@ func (o *Options) Validate() error {
 	return errors.Join(problems...)
 }
 
-// ValidatePolicy returns an error if a flag chooses a policy that does not exist.
+// ValidatePolicy returns an error if a flag selects a policy that does not exist.
 func (o *Options) ValidatePolicy() error {
 	if !slices.Contains(plan.Creations(), o.RollOnCreate) {
 		return fmt.Errorf("--roll-on-create: %q, want one of %q", o.RollOnCreate, plan.Creations())

@@ -15,18 +15,18 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// rollouts follows the rollouts in progress to their ends, within the limits of the cluster and of each namespace.
+// rollouts follows the rollouts in progress until they end, within the limits of the cluster and of each namespace.
 type rollouts struct {
 	*term
 	followed map[workload.Key]*rollout
-	// told has the revision of the last roll that was reported, for each workload that still exists.
+	// told contains the revision of the last reported roll of each existing workload.
 	told map[workload.Key]string
-	// slots are those of the rollouts in progress. They are counted when one is needed, if isCounted is false.
+	// slots are taken by the rollouts in progress. If isCounted is false, they are counted when the next slot is needed.
 	slots     *fair.Slots
 	isCounted bool
 	problems  map[workload.Key]problem
 	resumed   time.Time
-	// doubted has the workloads that a patch may have rolled although it failed.
+	// doubted contains the workloads that a failed patch may have rolled.
 	doubted map[workload.Key]doubt
 	shadows map[workload.Key]shadow
 }
@@ -38,7 +38,7 @@ func newRollouts(t *term) *rollouts {
 	}
 }
 
-// follow follows the rollout that has begun according to an outcome. No other one of the workload may be in progress.
+// follow begins to follow a rollout, given the outcome of its start. The workload must not have another rollout in progress.
 func (o *rollouts) follow(ctx context.Context, started events.Outcome) *rollout {
 	key := workload.KeyOf(started.Workload)
 	o.told[key] = started.Revision
@@ -62,7 +62,7 @@ func (o *rollouts) follow(ctx context.Context, started events.Outcome) *rollout 
 	return r
 }
 
-// unfollow no longer follows the rollout of a workload, and returns it with the outcome.
+// unfollow stops following the rollout of a workload, and returns it with the outcome of its end.
 func (o *rollouts) unfollow(key workload.Key, verb events.Verb, reason, message string) (*rollout, events.Outcome) {
 	r, now := o.followed[key], o.now()
 	delete(o.followed, key)
@@ -82,7 +82,7 @@ func (o *rollouts) unfollow(key workload.Key, verb events.Verb, reason, message 
 	return r, outcome
 }
 
-// hasSlot reports whether the rollout of a workload replaces pods, or soon will, and does not wait for people, a time, or its kind.
+// hasSlot reports whether a rollout of a workload replaces pods or is about to, and is not waiting for people, a time or its kind.
 func (o *rollouts) hasSlot(key workload.Key) bool {
 	if o.patcher.replaces(key) {
 		return true
@@ -92,10 +92,10 @@ func (o *rollouts) hasSlot(key workload.Key) bool {
 		!w.Unserved && !w.Progress.Waits(o.now())
 }
 
-// full returns why a namespace may not begin a rollout, or plan.None if it may. A limit of zero is none.
+// full returns the reason why a namespace may not begin another rollout, or plan.None if it may. A limit of zero means no limit.
 func (o *rollouts) full(namespace string) plan.Reason {
 	if o.options.MaxRollouts == 0 {
-		return plan.None // All rollouts in progress would be counted for each decision.
+		return plan.None // This avoids counting all rollouts in progress for each decision.
 	}
 	if !o.isCounted {
 		o.countSlots()
@@ -123,19 +123,19 @@ func (o *rollouts) countSlots() {
 // rollout is a rollout in progress.
 type rollout struct {
 	started events.Outcome
-	// own says that this actuator has started it, and not an earlier one, and isShown that people are told of it because it is slow.
+	// own says that this actuator, not an earlier leader, has started it. isShown says that a Kubernetes Event has reported it as slow.
 	own, isShown bool
 	span         trace.Span
-	// changed are the times at which the watcher saw the changes that it is for, as far as they are known.
+	// changed contains the times at which the watcher saw the changes that caused the rollout, where known.
 	changed []time.Time
-	// rolled is the workload as the patch left it, and before is its record from before the patch. They are nil if not known.
+	// rolled is the workload after the patch, and before is its record before the patch. They are nil if unknown.
 	rolled *workload.Workload
 	before map[string]workload.RolledFor
-	// moved is when it last made progress, waited or baked. furthest is the most progress of a generation: a pod that crashes repeats its own.
+	// moved is when it last made progress, waited or baked. furthest is the best progress of a generation, as crashing pods go back and forth.
 	moved      time.Time
 	furthest   workload.Progress
 	generation int64
-	// ready is since when its pods have been ready, if they must stay so, and otherwise zero. tried is the workload at that time.
+	// ready is since when the pods have been ready if they must stay ready, zero otherwise. tried is the workload at that time.
 	ready time.Time
 	tried *workload.Workload
 }
@@ -156,7 +156,7 @@ func (r *rollout) observe(w *workload.Workload, now time.Time) {
 	}
 }
 
-// bakes records a state in which all pods are ready, and reports whether they must stay ready for longer.
+// bakes records that all pods are ready, and reports whether they must stay ready for longer.
 func (r *rollout) bakes(w *workload.Workload, bake time.Duration, now time.Time) bool {
 	if bake == 0 {
 		return false
@@ -169,37 +169,37 @@ func (r *rollout) bakes(w *workload.Workload, bake time.Duration, now time.Time)
 	return now.Sub(r.ready) < bake
 }
 
-// unready forgets that pods were ready, so that they have to stay so anew.
+// unready restarts the time for which pods must stay ready.
 func (r *rollout) unready() { r.ready, r.tried = time.Time{}, nil }
 
-// isOther reports whether somebody has changed the pod template since pods were ready. Then those are not the pods that have to stay ready.
+// isOther reports whether another client has changed the pod template since the pods were ready, so that other pods must stay ready now.
 func (r *rollout) isOther(w *workload.Workload) bool {
 	return r.tried != nil && !r.tried.SameTemplate(w)
 }
 
-// lostPods reports whether pods were ready and no longer are, although nobody has changed the workload or its number of replicas.
+// lostPods reports whether pods that were ready are not ready any more, although nobody has changed the workload or its number of replicas.
 func (r *rollout) lostPods(w *workload.Workload) bool {
 	return !r.ready.IsZero() && w.Generation == r.generation && w.Progress.Pods == r.furthest.Pods &&
 		w.Progress.State == workload.Progressing && w.Progress.Done < r.furthest.Done
 }
 
-// isAheadOf reports whether a state is one from before the rollout.
+// isAheadOf reports whether a state of the workload is older than the rollout.
 func (r *rollout) isAheadOf(w *workload.Workload) bool {
 	return w.Revision != r.started.Revision && w.Generation < r.started.Generation
 }
 
-// problem is what is wrong with the annotations of a workload. An orphan is rolled itself although its controller should be, which may put that back.
+// problem describes wrong annotations of a workload. An orphan has an unknown controller, which may revert a roll of the workload itself.
 type problem struct {
 	text     string
 	isOrphan bool
 }
 
-// doubt is about a roll that may have been made although its patch failed. It was decided at since or later, and is reported from due on.
+// doubt is a roll that may have happened although its patch failed. It was decided at since or later, and is reported at due.
 type doubt struct{ since, due time.Time }
 
-// shadow says when to restore a workload that was deleted to be created again, by an actuator that ended before that.
+// shadow says when to restore a workload that an earlier leader deleted and did not create again before it ended.
 type shadow struct {
 	due time.Time
-	// tried is the UID of the one with which that was tried already.
+	// tried is the UID of the shadow for which a restore was tried before.
 	tried string
 }

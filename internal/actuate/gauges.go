@@ -39,25 +39,25 @@ func (g *gauges) instruments() []telemetry.Instrument {
 		},
 		{
 			Gauge: &g.unconfined, Name: "keyturn.unconfined", Unit: "{actuator}",
-			About: "1 if an admission policy that confines an account of this installation is missing or lets something pass, 0 otherwise. " +
-				"It is reported with leader election alone, once it is known.",
+			About: "1 if an admission policy that confines an account of this installation is missing or incomplete, 0 otherwise. " +
+				"Reported only with leader election, after the first check.",
 		},
 		{Gauge: &g.workloads, Name: "keyturn.workloads", Unit: "{workload}", Labels: []string{"kind"}, About: "Workloads in the index."},
 		{
 			Gauge: &g.behind, Name: "keyturn.sources.behind", Unit: "{source}",
-			About: "Sources with an event that was read and that the leader has not taken yet. Reported by the leader only, like the next gauges.",
+			About: "Sources with an event that the leader has not handled yet. Reported by the leader only, like the next gauges.",
 		},
 		{
 			Gauge: &g.pending, Name: "keyturn.workloads.pending", Unit: "{workload}",
-			About: "Workloads with a change that is not decided yet, held ones included.",
+			About: "Workloads with an undecided change, including held ones.",
 		},
 		{
 			Gauge: &g.owed, Name: "keyturn.workloads.owed.oldest", Unit: "s",
-			About: "For how long a workload has waited to be rolled although nobody has chosen that, 0 if none has. It is the longest such time.",
+			About: "The longest time that a workload has waited to be rolled without a user's choice to wait, 0 if none waits.",
 		},
 		{
 			Gauge: &g.refused, Name: "keyturn.workloads.refused", Unit: "{workload}", Labels: []string{"kind"},
-			About: "Workloads that have to be rolled and whose patch the API server refuses. It is retried until it is accepted.",
+			About: "Workloads whose rolling patch the API server refuses. The patch is retried until it is accepted.",
 		},
 		{
 			Gauge: &g.held, Name: "keyturn.workloads.held", Unit: "{workload}", Labels: []string{"reason"},
@@ -66,7 +66,7 @@ func (g *gauges) instruments() []telemetry.Instrument {
 		{
 			Gauge: &g.oldest, Name: "keyturn.workloads.held.oldest", Unit: "s", Labels: []string{"reason"},
 			About: "Age of the oldest change that a held workload waits to be rolled for, 0 if there is none. " +
-				"After a restart of the actuator, a later change of the source has replaced it.",
+				"After a restart of the actuator, it is the age of the latest change of the source.",
 		},
 		{Gauge: &g.active, Name: "keyturn.rollouts.active", Unit: "{rollout}", Labels: []string{"kind"}, About: "Rollouts in progress."},
 		{
@@ -80,14 +80,14 @@ func (g *gauges) instruments() []telemetry.Instrument {
 	}
 }
 
-// snapshot has the work of the loop in numbers, for the gauges. The loop makes a new one every few seconds, so that a scrape does not hold it up.
+// snapshot contains the state of the loop as numbers for the gauges. The loop renews it every few seconds, so that a scrape does not block the loop.
 type snapshot struct {
 	behind, pending int
 	owed            time.Duration
-	// held and oldest are by the name of the reason.
+	// held and oldest are keyed by the name of the reason.
 	held   map[string]int
 	oldest map[string]time.Duration
-	// refused, active, failing and reverted are by kind.
+	// refused, active, failing and reverted are keyed by kind.
 	refused, active, failing, reverted map[string]int
 }
 
@@ -115,7 +115,7 @@ func newSnapshot(t *term) *snapshot {
 	return s
 }
 
-// addOwed counts a workload that is to be rolled, also while its patch is under way: one that is refused is tried again and again.
+// addOwed counts a workload that is to be rolled. It is also called during a patch, as a refused patch is retried again and again.
 func (s *snapshot) addOwed(p *pending, now time.Time) {
 	if !p.owes() {
 		return
@@ -134,7 +134,7 @@ func countByKind[V any](keys map[workload.Key]V) map[string]int {
 	return count
 }
 
-// observe registers the gauges, which are then observed for as long as the program runs.
+// observe registers the gauges for the lifetime of the program.
 func (a *Actuator) observe() error {
 	g := &a.metrics.gauges
 	_, err := a.options.Meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
@@ -166,7 +166,7 @@ func (a *Actuator) observe() error {
 	return nil
 }
 
-// observeSnapshot reports every label value, zeros included, so that series never disappear.
+// observeSnapshot reports every label value, including zeros, so that series never disappear.
 func (g *gauges) observeSnapshot(observer metric.Observer, kinds workload.Kinds, s *snapshot) {
 	observer.ObserveInt64(g.behind, int64(s.behind))
 	observer.ObserveInt64(g.pending, int64(s.pending))

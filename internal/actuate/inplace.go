@@ -16,18 +16,18 @@ import (
 )
 
 var (
-	// errNotReloaded is returned if a pod could not be asked to reload, or did not confirm that.
+	// errNotReloaded is returned if a pod could not be asked to reload, or did not confirm the reload.
 	errNotReloaded = errors.New("not every pod confirmed the reload")
 	// errNotYet is returned if another attempt may succeed.
 	errNotYet = errors.New("not every pod reloads yet")
-	// errStopped is returned if people have stopped a workload after it was decided that its pods are asked.
+	// errStopped is returned if a user has stopped rolls of the workload after the decision to ask its pods.
 	errStopped = errors.New("the workload may not be rolled now")
 )
 
-// maxStarting is how often pods of which one is not ready are asked to reload before they are replaced.
+// maxStarting is how often pods are asked to reload while one of them is not ready, before they are replaced.
 const maxStarting = 6
 
-// reload asks the pods of a workload to reload, and returns how many there are. Unlike a patch, it ends with the context: the next leader asks again.
+// reload asks the pods of a workload to reload and returns their number. Unlike a patch, it ends with the context: the next leader asks again.
 func (p *patcher) reload(ctx context.Context, r *task) (int, error) {
 	to := r.workload.InPlace
 	ctx, span := p.options.Tracer.Start(trace.ContextWithSpan(ctx, r.span), "reload pods", trace.WithAttributes(workloadAttributes(r.workload.ID)...))
@@ -51,11 +51,11 @@ func (p *patcher) reload(ctx context.Context, r *task) (int, error) {
 	return reloaded, nil
 }
 
-// stopped returns errStopped if a workload may not be rolled by the choices of people. A patch that rolls tests that itself, but pods cannot.
+// stopped returns errStopped if users do not allow a roll of the workload. A patch that rolls checks this itself; a request to pods cannot.
 func (p *patcher) stopped(key workload.Key) error {
 	w := p.index.Get(key)
 	if w == nil {
-		return nil // Its pods end as well.
+		return nil // Its pods end, too.
 	}
 	if gate := plan.GateOf(w.In(p.namespaces.Get(key.Namespace)), time.Time{}, p.now()); gate.Reason != plan.None {
 		return fmt.Errorf("%w: %s", errStopped, gate.Reason)

@@ -11,11 +11,11 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// intake compares sources with the records of the workloads that depend on them. A change to roll for becomes a pending one.
+// intake compares sources with the records of the workloads that depend on them, and adds pending changes to roll for.
 type intake struct {
 	*term
 	syncer *forcesync.Syncer
-	// waiting has the workloads to compare once their patches have ended.
+	// waiting contains the workloads to compare after their patches have ended.
 	waiting keySet
 }
 
@@ -35,8 +35,8 @@ func (i *intake) start(ctx context.Context) {
 	}
 }
 
-// advance has workloads consider the news of sources, what has been quiet, and repetitions. It returns false if there are more news: nothing is
-// dispatched before.
+// advance handles the news of sources, the events that have settled, and due repetitions. It returns false if there are more news: nothing is
+// dispatched before they are handled.
 func (i *intake) advance(ctx context.Context) (isAll bool) {
 	for key := range i.waiting {
 		if !i.patcher.busy(key) {
@@ -58,11 +58,11 @@ func (i *intake) advance(ctx context.Context) (isAll bool) {
 	return isAll
 }
 
-// take takes the last event of a source to the workloads and the ExternalSecrets that depend on it.
+// take hands the last event of a source to the workloads and the ExternalSecrets that depend on it.
 func (i *intake) take(ctx context.Context, source events.Source, n news) {
 	change, last := i.state.Change(source)
 	if last == nil {
-		return // There is a later event, which cannot be read.
+		return // The last event cannot be read.
 	}
 	i.inventory.Look(source)
 	e := &takenEvent{
@@ -87,16 +87,16 @@ func (i *intake) take(ctx context.Context, source events.Source, n news) {
 		"verb", string(change.Verb), "seq", last.Seq, "dependents", len(dependents))
 }
 
-// consider has a workload consider an event that has come. From is what there was before, and since is when the change came.
+// consider decides about a new event for a workload. From is the previous content of the source, and since is when the change arrived.
 func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Workload, from *events.Change, since time.Time) {
 	key, source := w.Key(), e.change.Source
 	if i.patcher.busy(key) {
 		i.settling.drop(key, source)
-		i.debounce.add(w, e, from, since, true) // What the workload has after the patch is not known yet.
+		i.debounce.add(w, e, from, since, true) // The state of the workload after the patch is not known yet.
 		return
 	}
 	decision := i.decide(w, e.change, plan.Memory{Since: since, From: from})
-	// A source in the record is kept: it may come back with the recorded content while pods have the pending one.
+	// Keep the change of a source that is in the record: the recorded content may come back while pods have the pending one.
 	last, recorded := w.Rolled[source.String()]
 	isKept := recorded && !last.IsOwed()
 	switch {
@@ -115,7 +115,7 @@ func (i *intake) consider(ctx context.Context, e *takenEvent, w *workload.Worklo
 	}
 }
 
-// leave has nothing done for an event, and that told once the workload is quiet.
+// leave ends an event that needs no action, and reports it once the workload is quiet.
 func (i *intake) leave(ctx context.Context, e *takenEvent, w *workload.Workload, decision plan.Decision) {
 	if !i.settling.keeps(e, w, decision) {
 		i.settling.drop(w.Key(), e.change.Source)
@@ -123,7 +123,7 @@ func (i *intake) leave(ctx context.Context, e *takenEvent, w *workload.Workload,
 	}
 }
 
-// reconsider compares a workload with all sources that it wants. Nothing new has come, so what needs no roll is not told: notes writes that.
+// reconsider compares a workload with all sources that it wants. Since nothing new has arrived, sources that need no roll are not reported.
 func (i *intake) reconsider(ctx context.Context, key workload.Key) {
 	w := i.index.Get(key)
 	switch {
@@ -149,7 +149,7 @@ func (i *intake) reconsider(ctx context.Context, key workload.Key) {
 	}
 }
 
-// find compares a workload with a source, and reports whether its record is to take up something that needs no roll.
+// find compares a workload with a source, and reports whether the record lacks something that needs no roll.
 func (i *intake) find(ctx context.Context, w *workload.Workload, source events.Source) (lacks bool) {
 	key := w.Key()
 	change, storedAt := i.last(w, source)
@@ -160,7 +160,7 @@ func (i *intake) find(ctx context.Context, w *workload.Workload, source events.S
 	since := cameAt(change.Time, now)
 	decision := i.decide(w, change, plan.Memory{Since: since})
 	if _, waits := i.notes.repetitions[key]; waits && w.Reverts(source.String(), decision.Record) > 0 {
-		return false // It is repeated later.
+		return false // The repetition comes later.
 	}
 	if action := decision.Reason.Action(); action == plan.Skip || action == plan.Record && !isForged(decision) {
 		return decision.Records
@@ -170,7 +170,7 @@ func (i *intake) find(ctx context.Context, w *workload.Workload, source events.S
 	return false
 }
 
-// last returns the last change of a source, possibly a deletion that the stream has dropped, and when it was stored. It has no verb if there is none.
+// last returns the last change of a source, even a deletion that the stream has dropped, and when it was stored. Its Verb is empty if there is none.
 func (i *intake) last(w *workload.Workload, source events.Source) (events.Change, time.Time) {
 	change, last := i.state.Change(source)
 	switch {
@@ -184,7 +184,7 @@ func (i *intake) last(w *workload.Workload, source events.Source) (events.Change
 	return change, time.Time{}
 }
 
-// settle decides once more about workloads that have been quiet. If a workload now waits to be rolled for the same source, that roll decides.
+// settle decides again about the events of workloads that have become quiet. If the source has a pending change by now, that one is decided instead.
 func (i *intake) settle(ctx context.Context) {
 	for _, u := range i.settling.take() {
 		key := u.seen.Key()
@@ -202,7 +202,7 @@ func (i *intake) settle(ctx context.Context) {
 	}
 }
 
-// decideAgain decides about an event that has been quiet. What another client has written meanwhile, or a patch is writing, counts.
+// decideAgain decides about an event that has settled, on the current state of the workload.
 func (i *intake) decideAgain(ctx context.Context, e *takenEvent, w *workload.Workload) {
 	now := i.now()
 	decision := i.decide(w, e.change, plan.Memory{Since: now})

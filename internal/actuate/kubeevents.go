@@ -22,41 +22,40 @@ import (
 )
 
 const (
-	// kubeEventQueue is the length of the queue of warnings, and of that of the others. When one is full, further ones are dropped and counted.
+	// kubeEventQueue is the length of the queue of warnings, and of that of other Events. When a queue is full, further ones are dropped and counted.
 	kubeEventQueue = 4096
-	// kubeEventPause is how long no other one must have come, because most follow a patch, and kubeEventPatience how long one waits for that.
+	// kubeEventPause is the pause that must follow an Event, as most follow a patch; kubeEventPatience limits the wait for such a pause.
 	kubeEventPause    = 250 * time.Millisecond
 	kubeEventPatience = 5 * time.Second
 	// kubeEventRate and kubeEventBurst bound the writes per second.
 	kubeEventRate    = 25
 	kubeEventBurst   = 10
 	kubeEventTimeout = 10 * time.Second
-	// slowRollout is how long a rollout may take before a Kubernetes Event says that it has begun. For the others, the one about their end is enough.
+	// slowRollout is how long a rollout may take before an Event reports its start. Faster rollouts have only the Event about their end.
 	slowRollout = time.Minute
-	// maxEventName is how much of the name of a workload is in that of its Kubernetes Event, which may have 253 bytes.
+	// maxEventName is the length to which a workload's name is cut in the name of an Event, which may have 253 bytes.
 	maxEventName = 200
 )
 
 // kubeEvents writes Kubernetes Events about workloads. The recorder of client-go is not used because it drops bursts about many objects.
 //
-// A rollout has one, about its end, because each costs the API server and etcd about half of what the patch does. One that begins with the rollout
-// and is updated would be two writes as well, and take the right to patch Events. One about the source is not what kubectl describe shows of a
-// workload. A rollout that hangs has a second one after a minute, as it is described most of all while it hangs. Until then the pod template has the
-// cause.
+// Each Event costs the API server and etcd about half as much as the patch, so a rollout has only one, about its end. An Event that is written at the
+// start and updated at the end would take two writes and the permission to patch Events, and kubectl describe does not show an Event about the
+// source. A rollout that hangs gets a second Event after a minute, for those who describe it; until then, the pod template shows the cause.
 type kubeEvents struct {
 	*surroundings
 	limiter flowcontrol.RateLimiter
-	// warnings go first, and are never dropped in favor of the others. queued has as many as both of them together.
+	// warnings are written first, and a full queue of others never drops them. queued has as many elements as both together.
 	warnings, others chan waitingEvent
 	queued           chan struct{}
-	// latest is when the last one was queued, in nanoseconds of Unix time.
+	// latest is when the last Event was queued, in nanoseconds of Unix time.
 	latest atomic.Int64
 }
 
-// waitingEvent is a queued Kubernetes Event. It came at its FirstTimestamp, or later if it is about a slow rollout, for which people wait.
+// waitingEvent is a queued Kubernetes Event. It was queued at its FirstTimestamp or, if it is about a slow rollout, later.
 type waitingEvent struct {
 	*corev1.Event
-	// first means that no other had come for a while before it.
+	// first means that no other Event was queued for a while before it.
 	first bool
 }
 
@@ -68,7 +67,7 @@ func newKubeEvents(s *surroundings) *kubeEvents {
 	}
 }
 
-// run writes until close is called, or the context is done. After hurry is done, those that the rate does not allow are dropped.
+// run writes Events until close is called or the context is done. After hurry is done, Events that exceed the rate are dropped.
 func (k *kubeEvents) run(ctx, hurry context.Context) {
 	for range k.queued {
 		if ctx.Err() != nil {
@@ -91,10 +90,10 @@ func (k *kubeEvents) run(ctx, hurry context.Context) {
 	}
 }
 
-// close ends run. Nothing may be written any more.
+// close ends run. Do not write Events after it.
 func (k *kubeEvents) close() { close(k.queued) }
 
-// awaitPause waits until none has come for a while, or until one that came at the given time has waited long enough.
+// awaitPause waits until no Event was queued for a while, or until the one that was queued at the given time has waited long enough.
 func (k *kubeEvents) awaitPause(ctx context.Context, came time.Time) {
 	for ctx.Err() == nil {
 		now := k.options.Now()
@@ -117,8 +116,8 @@ func (k *kubeEvents) create(ctx context.Context, event *corev1.Event) {
 	}
 }
 
-// eventReasons has the types and reasons of the Kubernetes Events about outcomes. Skips and holds have an event only if their reason is loud. That a
-// rollout has begun is said by the event about its end, or by reportSlow.
+// eventReasons contains the types and reasons of the Kubernetes Events about outcomes. Skips and holds have an Event only if their reason is loud.
+// The start of a rollout is part of the Event about its end, or reported by reportSlow.
 var eventReasons = map[events.Verb]struct{ kind, reason string }{
 	events.VerbCompleted: {corev1.EventTypeNormal, "RolloutCompleted"},
 	events.VerbFailed:    {corev1.EventTypeWarning, "RolloutFailed"},
@@ -126,7 +125,7 @@ var eventReasons = map[events.Verb]struct{ kind, reason string }{
 	events.VerbSkipped:   {corev1.EventTypeWarning, "NotRolled"},
 }
 
-// report queues the Kubernetes Event of an outcome, if it has one. Rolled says what the rollout is for that has ended, empty if none has.
+// report queues the Kubernetes Event of an outcome, if it has one. Rolled is the text of the start of the rollout that has ended, empty if none has.
 func (k *kubeEvents) report(ctx context.Context, outcome events.Outcome, rolled string) {
 	if k.options.Reloader.On {
 		k.tellAsReloader(ctx, outcome)
@@ -146,7 +145,7 @@ func (k *kubeEvents) report(ctx context.Context, outcome events.Outcome, rolled 
 		message += "; " + rolled
 	case outcome.Message != "":
 		message = rolled + "; " + outcome.Message
-	default: // The reason of the event says that it is rolled out.
+	default: // The reason of the Event says so.
 		message = rolled
 	}
 	k.write(ctx, outcome.Workload, kube.Event{
@@ -154,7 +153,7 @@ func (k *kubeEvents) report(ctx context.Context, outcome events.Outcome, rolled 
 	})
 }
 
-// reportSlow queues the Kubernetes Event that says, late, that a rollout has begun. It has the time at which that was.
+// reportSlow queues the Event about the start of a slow rollout, with the time of the start.
 func (k *kubeEvents) reportSlow(ctx context.Context, started events.Outcome) {
 	k.write(ctx, started.Workload, kube.Event{
 		Name: eventName(started), Type: corev1.EventTypeNormal, Reason: "Rolled", Message: textOf(started), Annotations: tracedBy(started),
@@ -170,22 +169,22 @@ func textOf(outcome events.Outcome) string {
 	return outcome.Reason + ": " + outcome.Message
 }
 
-// eventName returns the name of the Kubernetes Event about a rollout, empty if the outcome is about none. It is the same for every leader, because
-// none knows what the one before has written: the API server refuses the second. Who may create Events in a namespace can take the name first, and so
-// hide this one: outcomes, log and metrics do not depend on it.
+// eventName returns the name of the Event about a rollout, empty if the outcome is about none. All leaders use the same name, so that the API server
+// refuses a duplicate of an earlier leader's Event. Whoever may create Events in a namespace can take the name first and so hide the Event, but not
+// the outcome, the log line or the metrics.
 func eventName(outcome events.Outcome) string {
 	if outcome.Revision == "" {
 		return ""
 	}
 	about := outcome.Workload.UID + "\n" + outcome.Revision + "\n" + string(outcome.Verb)
-	if outcome.Verb != events.VerbStarted { // One that another leader has found has another reason.
+	if outcome.Verb != events.VerbStarted { // Another leader that finds the rollout has another reason.
 		about += "\n" + outcome.Reason
 	}
 	sum, name := sha256.Sum256([]byte(about)), outcome.Workload.Name
 	return strings.TrimRight(name[:min(len(name), maxEventName)], "-.") + "." + hex.EncodeToString(sum[:8])
 }
 
-// tracedBy returns the annotations that lead from a Kubernetes Event to the trace of an outcome.
+// tracedBy returns the annotations that link a Kubernetes Event to the trace of an outcome.
 func tracedBy(outcome events.Outcome) map[string]string {
 	annotations := map[string]string{}
 	if outcome.Trace.Parent != "" {
@@ -194,7 +193,7 @@ func tracedBy(outcome events.Outcome) map[string]string {
 	return annotations
 }
 
-// write queues a Kubernetes Event about a workload. It is of now if it has no time.
+// write queues a Kubernetes Event about a workload. A zero time means now.
 func (k *kubeEvents) write(ctx context.Context, id events.Workload, e kube.Event) {
 	about := corev1.ObjectReference{Namespace: id.Namespace, Name: id.Name, UID: types.UID(id.UID)}
 	switch kind, ok := k.kinds.Named(id.Kind); {

@@ -9,8 +9,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// loop does the work of the leader, one thing at a time. The state of its parts belongs to the goroutine of run. Other goroutines send patches and
-// outcomes, and return the results over channels. The parts do not know the loop: it passes the result of one part to the part that needs it.
+// loop does the work of the leader, one step at a time. The state of its parts belongs to the goroutine of run. Other goroutines send patches and
+// outcomes, and return results over channels. The parts do not know the loop, which passes the result of one to the next.
 type loop struct {
 	*term
 	intake     *intake
@@ -53,7 +53,7 @@ func (l *loop) work(ctx context.Context) {
 	}
 }
 
-// await returns the next step, or nil when the context is done. It does not do the step: the liveness probe measures how long that takes.
+// await returns the next step, or nil when the context is done. The caller runs the step, so that the liveness probe measures its duration.
 func (l *loop) await(ctx context.Context, due, overdue <-chan time.Time) func(context.Context) {
 	select {
 	case <-ctx.Done():
@@ -73,13 +73,13 @@ func (l *loop) await(ctx context.Context, due, overdue <-chan time.Time) func(co
 	}
 }
 
-// advance starts whatever can be started now. While too many outcomes wait, the news of sources do, too.
+// advance starts whatever can be started now. While too many outcomes wait to be published, it starts nothing.
 func (l *loop) advance(ctx context.Context) {
 	if l.outbox.full() {
 		return
 	}
 	if !l.intake.advance(ctx) {
-		l.dirty.alert() // Who waits for others must not go before these are marked, too.
+		l.dirty.alert() // Workloads that wait for others must not go before all news are handled.
 		return
 	}
 	l.dispatcher.dispatch(ctx)
@@ -87,7 +87,7 @@ func (l *loop) advance(ctx context.Context) {
 	l.syncer.Advance(ctx)
 }
 
-// reviewOverdue reviews what changes merely with time. The review of the rollouts releases what is held, so it is the last.
+// reviewOverdue updates everything that depends on the time. The rollouts come last because their review releases held workloads.
 func (l *loop) reviewOverdue(ctx context.Context) {
 	l.snapshots.Store(newSnapshot(l.term))
 	l.admission.forget()
@@ -109,7 +109,7 @@ func (l *loop) review(ctx context.Context) {
 	}
 }
 
-// wake sets the timer to the next time at which there is something to do.
+// wake sets the timer to the next due time.
 func (l *loop) wake(timer *time.Timer) {
 	next, isAny := time.Time{}, false
 	sooner := func(due time.Time, ok bool) {
@@ -136,7 +136,7 @@ func (l *loop) wake(timer *time.Timer) {
 	timer.Reset(max(0, next.Sub(now)))
 }
 
-// drain waits for the patches under way, and publishes the outcomes.
+// drain waits for the patches in flight, and publishes their outcomes.
 func (l *loop) drain(ctx context.Context) {
 	l.dirty.end()
 	ctx = context.WithoutCancel(ctx)

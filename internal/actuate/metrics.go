@@ -45,7 +45,7 @@ func (m *metrics) instruments() []telemetry.Instrument {
 	return append([]telemetry.Instrument{
 		{
 			Counter: &m.decisions, Name: "keyturn.decisions", Unit: "{decision}", Labels: []string{"reason"},
-			About: "Decisions about what a change means to a workload.",
+			About: "Decisions about the effect of a change on a workload.",
 		},
 		{
 			Counter: &m.patches, Name: "keyturn.patches", Unit: "{patch}", Labels: []string{"kind", "rolls"},
@@ -53,7 +53,7 @@ func (m *metrics) instruments() []telemetry.Instrument {
 		},
 		{
 			Counter: &m.patchErrors, Name: "keyturn.patch.errors", Unit: "{error}", Labels: []string{"kind"},
-			About: "Patches that failed. Nearly all are retried.",
+			About: "Patches that failed. Almost all are retried.",
 		},
 		{
 			Counter: &m.rollouts, Name: "keyturn.rollouts", Unit: "{rollout}", Labels: []string{"kind", "outcome", "reason"},
@@ -82,7 +82,7 @@ func (m *metrics) instruments() []telemetry.Instrument {
 		},
 		{
 			Counter: &m.syncs, Name: "keyturn.syncs", Unit: "{sync}", Labels: []string{"reason"},
-			About: "Syncs of ExternalSecrets for a change of what they read, by result.",
+			About: "Syncs of ExternalSecrets after a change of a secret that they read, by result.",
 		},
 		{
 			UpDown: &m.syncsNow, Name: "keyturn.syncs.active", Unit: "{sync}",
@@ -94,7 +94,7 @@ func (m *metrics) instruments() []telemetry.Instrument {
 		},
 		{
 			Counter: &m.consumed, Name: "messaging.client.consumed.messages", Unit: "{message}", Labels: messagingLabels(),
-			About: "Events that the leader has taken. Of several events of a source that come at once, it takes the last.",
+			About: "Events that the leader has handled. Of several events of a source that arrive at once, it handles only the last.",
 		},
 		{
 			Histogram: &m.process, Name: "messaging.process.duration", Unit: "s", Buckets: latency, Labels: messagingLabels(),
@@ -107,7 +107,7 @@ func (m *metrics) instruments() []telemetry.Instrument {
 	}, m.gauges.instruments()...)
 }
 
-// Instruments lists the instruments of the actuator. ReloaderInstruments lists those of Reloader, which are off by default.
+// Instruments lists the instruments of the actuator without those of ReloaderInstruments, which are off by default.
 func Instruments() []telemetry.Instrument { return new(metrics).instruments() }
 
 func newMetrics(options Options, kinds workload.Kinds) (*metrics, error) {
@@ -117,7 +117,7 @@ func newMetrics(options Options, kinds workload.Kinds) (*metrics, error) {
 	}
 	for _, kind := range kinds {
 		for _, reason := range failureReasons {
-			// A rate does not see the first value of a series, and failures are rare.
+			// A rate misses the first value of a series, and failures are rare.
 			m.rollouts.Add(context.Background(), 0, endLabels(kind.Name, events.VerbFailed, reason))
 		}
 	}
@@ -137,7 +137,7 @@ func messagingLabels() []string {
 	return []string{"messaging.system", "messaging.operation.name", "messaging.destination.template"}
 }
 
-// messageLabels returns the values of messagingLabels. There is one template for each kind.
+// messageLabels returns the values of messagingLabels. Each kind of source has one template.
 func messageLabels(operation string, kind events.Kind) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.String("messaging.system", "nats"),
@@ -146,7 +146,7 @@ func messageLabels(operation string, kind events.Kind) []attribute.KeyValue {
 	}
 }
 
-// endLabels returns how a rollout of a workload of a kind has ended.
+// endLabels returns the labels of a rollout that has ended.
 func endLabels(kind string, verb events.Verb, reason string) metric.MeasurementOption {
 	return metric.WithAttributes(attribute.String("kind", kind), attribute.String("outcome", string(verb)), attribute.String("reason", reason))
 }
@@ -168,7 +168,7 @@ func (m *metrics) published(ctx context.Context, err error) {
 	if reject, ok := errors.AsType[*events.RejectError](err); ok {
 		labels = append(labels, attribute.String("error.type", reject.Reason))
 	} else if err != nil {
-		labels = append(labels, attribute.String("error.type", "_OTHER")) // the conventions' word for an error without a name
+		labels = append(labels, attribute.String("error.type", "_OTHER")) // The conventions' value for an error without a name.
 	}
 	m.sent.Add(ctx, 1, metric.WithAttributes(labels...))
 }
@@ -180,7 +180,7 @@ func (m *metrics) patched(ctx context.Context, id events.Workload, rolls bool) {
 	}
 }
 
-// rolledFor measures the time from a change to the patch. The context is that of the event, so that an exemplar leads back to the change.
+// rolledFor measures the time from a change to the patch. The context carries the span of the event, so that an exemplar links to it.
 func (m *metrics) rolledFor(ctx context.Context, kind string, took time.Duration) {
 	m.changePatch.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("kind", kind)))
 }
@@ -189,13 +189,13 @@ func (m *metrics) patchFailed(ctx context.Context, kind string) {
 	m.patchErrors.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind)))
 }
 
-// retried counts the failed patch of a workload that is going to be retried.
+// retried counts a failed patch that will be retried.
 func (m *metrics) retried(ctx context.Context, id events.Workload) {
 	m.patchFailed(ctx, id.Kind)
 	m.reloader.count(ctx, id, "false", "error")
 }
 
-// ended counts a rollout that has ended, or pods that have answered the request to reload. An exemplar leads to the rollout of the context.
+// ended counts a rollout that has ended, or a reload in place. An exemplar links to the span of the context.
 func (m *metrics) ended(ctx context.Context, outcome events.Outcome) {
 	m.rollouts.Add(ctx, 1, endLabels(outcome.Workload.Kind, outcome.Verb, outcome.Reason))
 }

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// noteRetry is how long after a note on a workload the same one is not sent again.
+	// noteRetry is the shortest time between two attempts to write the same note on a workload.
 	noteRetry = time.Minute
-	// pauseShown is how long a pause that has ended stays noted on a workload, so that whoever sees the roll also sees what it has waited for.
+	// pauseShown is how long a note of a pause stays on the workload after its end, so that users who see the roll also see why it waited.
 	pauseShown = 10 * time.Second
 )
 
-// notes writes on workloads, without rolling them, what the next leader must find there, and reports the decisions that need no patch. It only
-// remembers what it has tried, and whose roll was reverted.
+// notes writes on workloads, without rolling them, the information that the next leader needs, and reports decisions that need no patch. It remembers
+// only its own attempts and reverted rolls.
 type notes struct {
 	*term
-	// repetitions says when workloads are compared with their sources again because someone else reverted a roll, or the record is impossible.
+	// repetitions contains the workloads to compare with their sources again, and when: another client reverted a roll, or the record is impossible.
 	repetitions map[workload.Key]time.Time
-	// reverted has the records to be corrected.
+	// reverted contains the records to correct.
 	reverted map[workload.Key]*correction
-	// marked is when a mark was last sent, for workloads whose marks are to be corrected.
+	// marked contains, for workloads whose mark must be corrected, when the correction was last sent.
 	marked map[workload.Key]time.Time
-	// paused has the workloads on which a pause is noted, and when to try again to remove the note.
+	// paused contains the workloads with a note of a pause, and when to try again to remove the note.
 	paused map[workload.Key]time.Time
-	// hasOwed says that a note of what a workload waits for has ended, so that the next one need not wait for the next look.
+	// hasOwed says that a note of pending changes was written, so that the next one need not wait for the next look.
 	hasOwed bool
 	records
 }
@@ -43,19 +43,19 @@ func newNotes(t *term) *notes {
 	}
 }
 
-// review looks at a workload that has changed or gone.
+// review updates the state after a workload has changed or was deleted.
 func (n *notes) review(key workload.Key) {
 	n.reviewPause(key)
 	n.reviewRecord(key)
 }
 
-// look writes what is missing after some time. What waits is still held then: see loop.reviewOverdue.
+// look writes notes that are due after some time. It runs before held workloads are released: see loop.reviewOverdue.
 func (n *notes) look(ctx context.Context) {
 	n.noteOwed(ctx)
 	n.endPauses(ctx)
 	n.collect()
 	for key := range n.marked {
-		n.mark(ctx, key, nil) // A workload that has recovered may not change any more.
+		n.mark(ctx, key, nil) // A recovered workload may not change any more.
 	}
 }
 
@@ -69,8 +69,8 @@ func (n *notes) advance(ctx context.Context) {
 	n.record(ctx)
 }
 
-// send sends the patch that writes on a workload, and returns false if none is sent: in a dry run, while the kind is not served, or at the end of a
-// term. What names that in the log. The task has what is special about the patch. Its finish, which may be nil, is called with the result.
+// send sends a patch that writes on a workload. It returns false in a dry run, while the kind is not served, and at the end of a term. What describes
+// the patch in the log. The note has its special fields; its finish, which may be nil, is called with the result.
 func (n *notes) send(ctx context.Context, w *workload.Workload, what string, write workload.Write, note task) bool {
 	k, known := n.kinds.Named(w.ID.Kind)
 	if !known || w.Unserved || n.options.DryRun || n.patcher.draining {
@@ -78,7 +78,7 @@ func (n *notes) send(ctx context.Context, w *workload.Workload, what string, wri
 	}
 	patch, err := k.Patch(w, write)
 	if err != nil {
-		n.log.ErrorContext(ctx, "cannot make a patch of the record", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
+		n.log.ErrorContext(ctx, "cannot create the patch of the record", "workload", w.ID.String(), "namespace", w.ID.Namespace, "err", err)
 		return false
 	}
 	note.kind, note.workload, note.patch = k, w, patch
@@ -96,7 +96,7 @@ func (n *notes) send(ctx context.Context, w *workload.Workload, what string, wri
 	return true
 }
 
-// count counts the result of a patch, and logs a failure unless the workload has changed meanwhile. One in the background delays no roll.
+// count counts the result of a patch, and logs a failure unless the workload has changed meanwhile. Failures in the background are not counted.
 func (n *notes) count(ctx context.Context, result patchResult, what string) {
 	id := result.task.workload.ID
 	switch {
@@ -111,8 +111,8 @@ func (n *notes) count(ctx context.Context, result patchResult, what string) {
 	}
 }
 
-// mark writes into the mark of a workload that its last rollout has failed or recovered, and calls done when the patch is finished. It returns false
-// if it sends none.
+// mark records in the mark of a workload that its last rollout has failed or recovered, and calls done after the patch. It returns false if it sends
+// no patch.
 func (n *notes) mark(ctx context.Context, key workload.Key, done func(context.Context, patchResult)) bool {
 	w := n.index.Get(key)
 	last, differs := n.markOf(w)
@@ -123,15 +123,15 @@ func (n *notes) mark(ctx context.Context, key workload.Key, done func(context.Co
 	if n.patcher.busy(key) || n.now().Sub(n.marked[key]) < noteRetry {
 		return false
 	}
-	// Others wait for it, so it is sent in the background.
-	isSent := n.send(ctx, w, "what has become of the last roll", workload.Write{Last: &last}, task{background: true, finish: done})
+	// Others wait for the mark, so it is sent in the background, where it needs no free worker.
+	isSent := n.send(ctx, w, "the result of the last roll", workload.Write{Last: &last}, task{background: true, finish: done})
 	if isSent {
 		n.marked[key] = n.now()
 	}
 	return isSent
 }
 
-// markOf returns the mark that a workload should have, and whether it has another one. The workload is nil if it is gone.
+// markOf returns the mark that a workload should have, and whether its mark differs. The workload is nil if it was deleted.
 func (n *notes) markOf(w *workload.Workload) (last workload.Last, differs bool) {
 	if w == nil || !w.AtLast() {
 		return workload.Last{}, false
@@ -148,14 +148,14 @@ func (n *notes) markOf(w *workload.Workload) (last workload.Last, differs bool) 
 	return last, false
 }
 
-// conclude reports a decision about an event that no pending change holds for it, and that needs no patch. The context is the event's.
+// conclude reports a decision that needs no patch, about an event without a pending change. The context is the event's.
 func (n *notes) conclude(ctx context.Context, e *takenEvent, w *workload.Workload, decision plan.Decision) {
 	n.metrics.decided(ctx, decision.Reason)
 	addDecision(e.span, decision)
 	n.leave(ctx, e, w, decision)
 }
 
-// release ends a pending change with the decision about it, and reports that unless a rollout does. Only a dry run ends a change that would wait.
+// release ends a pending change and reports the decision, unless a rollout reports it. Only a dry run ends a change that would wait.
 func (n *notes) release(ctx context.Context, w *workload.Workload, change *pendingChange, decision plan.Decision) {
 	n.metrics.decided(ctx, decision.Reason)
 	if decision.Reason.Action() != plan.Roll {
@@ -172,7 +172,7 @@ func (n *notes) releaseAll(ctx context.Context, p *pending, reason plan.Reason) 
 	}
 }
 
-// leave has a decision recorded that rolls nothing, logs it, and publishes its outcome unless the reason is silent.
+// leave records a decision that rolls nothing, logs it, and publishes its outcome unless the reason is silent.
 func (n *notes) leave(ctx context.Context, e *takenEvent, w *workload.Workload, decision plan.Decision) {
 	if decision.Records && decision.Reason.Action() == plan.Skip {
 		n.want(w.Key())
@@ -185,7 +185,7 @@ func (n *notes) leave(ctx context.Context, e *takenEvent, w *workload.Workload, 
 	n.report(ctx, n.outcomes.skipped(ctx, e.change, w, decision))
 }
 
-// reviewPause looks for the note of a pause on a workload that has changed or gone. A client that has paused the Deployment itself ends that.
+// reviewPause finds the note of a pause on a changed workload. A client that paused the Deployment itself replaces the pause.
 func (n *notes) reviewPause(key workload.Key) {
 	w := n.index.Get(key)
 	if w == nil || w.Pause.Begun.IsZero() || w.IsPausedBySomeone() {
@@ -195,7 +195,7 @@ func (n *notes) reviewPause(key workload.Key) {
 	}
 }
 
-// beginPause notes that a pause has begun. If that fails, or the note is removed, it tries again when the workload changes, at most once a minute.
+// beginPause notes the beginning of a pause. If the note is lost, a change of the workload leads to another attempt, at most once a minute.
 func (n *notes) beginPause(ctx context.Context, w *workload.Workload, p *pending) {
 	if now := n.now(); now.Sub(p.pauseAsked) >= noteRetry {
 		p.pauseAsked = now

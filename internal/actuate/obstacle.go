@@ -7,22 +7,22 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// obstacle is why a workload that is to be rolled must wait.
+// obstacle is the reason why a workload that is to be rolled must wait.
 type obstacle struct {
 	reason plan.Reason
-	// peer is the workload that it waits for, or one of them if there are several. It is nil if it waits for no other workload.
+	// peer is a workload that it waits for, the only one or one of several. It is nil if the workload waits for no other.
 	peer *workload.Workload
-	// end is when it has waited long enough. It is zero if that depends on others.
+	// end is when the wait ends. It is zero if the end depends on others.
 	end time.Time
-	// paced is when it may be rolled, if nothing but its pace delays that. Otherwise it is zero.
+	// paced is when the workload may be rolled if only its pace delays the roll. Otherwise it is zero.
 	paced time.Time
-	// soon says that it only waits for its own moment within a window that is open, so that others may wait for it.
+	// soon says that the workload only waits for its own moment in an open window, so that others may wait for it.
 	soon bool
-	// begins says that a pause begins, and that this is not noted on the workload yet.
+	// begins says that a pause begins that is not noted on the workload yet.
 	begins bool
-	// told says that it was reported before, perhaps by an earlier leader.
+	// told says that the obstacle was reported before, perhaps by an earlier leader.
 	told bool
-	// said is text that somebody has given as the reason, or empty.
+	// said is the text of a user's reason, or empty.
 	said string
 }
 
@@ -40,6 +40,6 @@ func (o obstacle) sentence() string {
 	return text
 }
 
-// rests reports whether people have chosen that a workload waits for a reason: for a time, or for something that they do. There may be thousands, for
-// days, so others cause no review of them, and wait for them only as obstacle.soon says.
+// rests reports whether the reason to wait is a user's choice: a time, or an action by people. Thousands of workloads may rest for days, so other
+// workloads trigger no review of them, and wait for them only if obstacle.soon is set.
 func rests(why plan.Reason) bool { return why.Waiting() == plan.ForPeople }

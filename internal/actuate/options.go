@@ -41,50 +41,50 @@ type Options struct {
 	RolloutTimeout time.Duration
 	// RollAll also rolls workloads without an annotation, for everything that their pod spec references. Default false.
 	RollAll bool
-	// Reloader is what Keyturn does as Reloader does. Its webhook is not used here. Default nothing.
+	// Reloader selects the behaviors of Reloader to imitate. Its webhook is not used here. Default none.
 	Reloader reloader.Settings
-	// TargetsConfig is the file, or the folder of files, with custom resources that are rolled too, see workload.TargetConfig. Default none.
+	// TargetsConfig is the file or folder with custom resources that are rolled too, see workload.TargetConfig. Default none.
 	TargetsConfig string
-	// StoreAccess is the file that says which namespaces may name which secrets in stores, see workload.StoreAccess. Default none may.
+	// StoreAccess is the file with the secrets in stores that each namespace may name, see workload.StoreAccess. Default none.
 	StoreAccess string
 	// RollOnCreate says which workloads roll when a source is created. Default plan.CreateAuto.
 	RollOnCreate plan.Creation
-	// RollOnDelete rolls workloads when a source is deleted that their pods can start without. Default false.
+	// RollOnDelete rolls workloads when a source is deleted that they can start without. Default false.
 	RollOnDelete bool
-	// Window says when workloads may be rolled whose annotations do not say so, see workload.ParseWindows. Empty, the default, means at any time.
+	// Window is when workloads without a window of their own may be rolled, see workload.ParseWindows. Empty, the default, means at any time.
 	Window string
 	// MinInterval is the shortest time between two rolls of a workload whose annotations do not set another one. Zero means none. Default 0.
 	MinInterval time.Duration
 	// MaxRollsPerHour is how often a workload may be rolled within an hour unless its annotations say so. Zero means no limit. Default 30.
 	MaxRollsPerHour int
 	// ReloadInPlace is how long after a change pods are asked to reload instead of being replaced, if the workload says how, see
-	// workload.AnnotationReload: the longest time that a kubelet takes to refresh their files. Zero, the default, replaces them.
+	// workload.AnnotationReload. It should be the longest time that a kubelet takes to refresh files. Zero, the default, replaces the pods.
 	ReloadInPlace time.Duration
-	// Canary rolls one workload of a namespace first for each change, and the others after its pods have stayed ready for so long. Zero, the
+	// Canary rolls one workload of a namespace first for each change, and the others after its pods have stayed ready for this long. Zero, the
 	// default, rolls all at once.
 	Canary time.Duration
-	// WorkloadKinds are the kinds, in the singular or the plural, whose workloads are watched and rolled, beside those of Jobs and TargetsConfig. The
-	// default is those of Kubernetes itself, without Rollouts of Argo Rollouts.
+	// WorkloadKinds are the kinds, singular or plural, whose workloads are watched and rolled, in addition to those of Jobs and TargetsConfig.
+	// Default the kinds of Kubernetes itself, without Rollouts of Argo Rollouts.
 	WorkloadKinds []string
 	// DryRun decides and reports, but patches nothing. Default false.
 	DryRun bool
-	// ForceSync makes External Secrets sync what reads a changed secret in a store. It needs to list the cluster-scoped kinds of it. Default false.
+	// ForceSync syncs the ExternalSecrets that read a changed secret in a store. It requires permission to list cluster-scoped kinds. Default false.
 	ForceSync bool
 	// Jobs lists what to do for Jobs and CronJobs: JobsStart, JobsRecreate or both. Default neither.
 	Jobs []string
 	// LeaderElect elects a leader among replicas, using a Lease. Default true.
 	LeaderElect bool
 
-	// PatchWorkers is how many workloads are patched at a time, those of one namespace half as many. With ReloadInPlace, as many further ones may be
-	// asked to reload. Default 32.
+	// PatchWorkers is how many workloads are patched at a time, at most half of them in one namespace. With ReloadInPlace, as many more may be asked
+	// to reload. Default 32.
 	PatchWorkers int
-	// PrivateStream says that each replica has its own stream, so that outcomes of another leader are not on it. Default false.
+	// PrivateStream says that each replica has its own stream, which lacks the outcomes of other leaders. Default false.
 	PrivateStream bool
-	// LeaseNamespace is the namespace of the Lease: that of the pod. Default keyturn-system.
+	// LeaseNamespace is the namespace of the Lease, which is that of the pod. Default keyturn-system.
 	LeaseNamespace string
 	// LeaseName is the name of the Lease, to which a dry run adds "-dry-run". Default keyturn-actuator, which deploy/base/rbac.yaml allows.
 	LeaseName string
-	// Identity is the holder's name in the Lease, unique among running actuators. Default is the host name and a random number.
+	// Identity is the holder's name in the Lease, unique among running actuators. Default the host name and a random number.
 	Identity string
 	// Client is the client for workloads.
 	Client kubernetes.Interface
@@ -92,7 +92,7 @@ type Options struct {
 	Dynamic dynamic.Interface
 	// DialPod connects to pods. Nil means over the network.
 	DialPod inplace.Dial
-	// RevertDelays say how long after each revert of a rollout the workload is rolled again. Default 1m, 5m and 15m.
+	// RevertDelays are the delays between each revert of a rollout and the next roll of the workload. Default 1m, 5m and 15m.
 	RevertDelays [plan.RevertRetries]time.Duration
 	Logger       *slog.Logger
 	Tracer       trace.Tracer
@@ -101,9 +101,9 @@ type Options struct {
 	Now func() time.Time
 	// Progress is the progress of the loop, for the liveness probe. Nil means none.
 	Progress *telemetry.Progress
-	// WhileLeading runs whenever this actuator leads, and must return soon after its context is done. Nil means nothing.
+	// WhileLeading runs while this actuator leads, and must return soon after its context is done. Nil means nothing.
 	WhileLeading func(ctx context.Context, b *bus.Bus)
-	// Unfit returns why this actuator must not lead now, nil if it may. A leader that becomes unfit gives up the Lease. Default nil always.
+	// Unfit returns why this actuator must not lead now, nil if it may. An unfit leader gives up the Lease. Nil, the default, means always fit.
 	Unfit func() error
 }
 
@@ -115,11 +115,11 @@ const (
 	JobsRecreate = "recreate"
 )
 
-// maxSyncs is how many ExternalSecrets may wait at a time for External Secrets Operator to sync them, which by default syncs one at a time.
+// maxSyncs is how many ExternalSecrets may be syncing at a time. By default, External Secrets Operator syncs them one at a time.
 const maxSyncs = 5
 
-// patchWorkers is the default of PatchWorkers. A namespace gets half of them, which keeps an API server busy with the workloads of one Secret. The
-// other half is not idle for nothing: patches that a namespace's admission webhook holds for seconds delay no other namespace.
+// patchWorkers is the default of PatchWorkers. A namespace gets at most half of them, which is enough to keep an API server busy with the workloads
+// of one Secret. With the other half, a slow admission webhook in one namespace does not delay the others.
 const patchWorkers = 32
 
 // DefaultOptions returns the defaults, for all namespaces.
@@ -151,7 +151,7 @@ func (o *Options) clients() workload.Clients {
 	return workload.Clients{Typed: o.Client, Dynamic: o.Dynamic, Unrecorded: o.Reloader.On}
 }
 
-// Kinds returns the kinds of workloads that are rolled. An error begins with the flag.
+// Kinds returns the kinds of workloads that are rolled. An error names the flag.
 func (o *Options) Kinds() (workload.Kinds, error) {
 	for _, what := range o.Jobs {
 		if what != JobsStart && what != JobsRecreate {
@@ -178,7 +178,7 @@ func (o *Options) Kinds() (workload.Kinds, error) {
 // builtInKinds returns the kinds that WorkloadKinds may have.
 func builtInKinds() workload.Kinds { return append(workload.BuiltIn(), workload.ArgoRollout()) }
 
-// Reading returns how workloads are read. Pass it the result of Kinds. Its error has a line for each problem.
+// Reading returns how workloads are read, given the result of Kinds. An error has a line for each problem.
 func (o *Options) Reading(kinds workload.Kinds) (workload.Reading, error) {
 	keys, keysErr := reloader.Parse(o.Reloader.Annotations)
 	stores, storesErr := workload.ReadStoreAccess(o.StoreAccess)
@@ -196,7 +196,7 @@ func (o *Options) Reading(kinds workload.Kinds) (workload.Reading, error) {
 	}, errors.Join(o.Reloader.Validate(), keysErr, storesErr, windowErr)
 }
 
-// Policy returns the policy that the flags choose.
+// Policy returns the policy that the flags select.
 func (o *Options) Policy() plan.Policy {
 	return plan.Policy{Create: o.RollOnCreate, Delete: o.RollOnDelete}
 }

@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// snapshotAge is how old a snapshot may be: some workloads wait for a time.
+	// snapshotAge is the maximum age of a snapshot, as some workloads wait for a time.
 	snapshotAge = time.Second
-	// wakePause is the shortest time between two looks at those that wait for others of a namespace, if they are more than wakeFew.
+	// wakePause is the shortest time between two looks at the workloads of a namespace that wait for others, if there are more than wakeFew.
 	wakePause, wakeFew = 200 * time.Millisecond, 100
 )
 
-// orders takes the snapshots from which the order of each namespace is decided, also about workloads that are not due yet: otherwise one would go
-// before another that the same change concerns. A snapshot counts until something in the namespace changes.
+// orders takes the snapshots that determine the order in each namespace. They include workloads that are not due yet: otherwise a workload could go
+// before another one that the same change concerns. A snapshot is valid until something in the namespace changes.
 type orders struct {
 	*term
 	byNamespace map[string]*plan.Order
 	members     map[workload.Key]*plan.Member
 	taken       time.Time
-	// moved has the namespaces that have changed since those that wait for others there were last looked at, and looked is when that was.
+	// moved contains the namespaces with changes since their waiting workloads were last looked at; looked is when that was.
 	moved  map[string]struct{}
 	looked map[string]time.Time
 }
@@ -34,7 +34,7 @@ func newOrders(t *term) *orders {
 	}
 }
 
-// review takes a workload that has changed, for which something has come or is done, or whose patch or rollout has begun or ended.
+// review discards the snapshots with a workload. Call it when the workload, its pending changes, its patch or its rollout has changed.
 func (o *orders) review(key workload.Key) {
 	o.rollouts.isCounted = false
 	delete(o.members, key)
@@ -44,7 +44,7 @@ func (o *orders) review(key workload.Key) {
 	}
 }
 
-// wake makes those due that waited for others, and now do not, or for another reason.
+// wake makes workloads due that waited for others, and now do not wait or wait for another reason.
 func (o *orders) wake() {
 	now := o.now()
 	for namespace := range o.moved {
@@ -66,11 +66,11 @@ func (o *orders) wake() {
 	}
 }
 
-// gate returns why people, or times that they chose, keep a workload from being rolled now, or that what it is to be rolled for changes without end.
-// The reason is plan.None if nothing does.
+// gate returns the reason why a user's choice, or endless changes of its sources, keep a workload from being rolled now. The reason is plan.None if
+// it may be rolled.
 func (o *orders) gate(w *workload.Workload, doing []plan.Decision) obstacle {
 	now := o.now()
-	since := now // A pause would begin with a change that comes now.
+	since := now // A pause would begin with a change that arrives now.
 	if p := o.debounce.byKey[w.Key()]; p != nil && !p.rollsSince.IsZero() {
 		since = p.rollsSince
 	}
@@ -81,7 +81,7 @@ func (o *orders) gate(w *workload.Workload, doing []plan.Decision) obstacle {
 	return obstacle{reason: gate.Reason, end: gate.End, said: gate.Said, soon: gate.Soon, begins: gate.Begins, told: gate.IsTold}
 }
 
-// stop returns why a workload that owes some changes waits for another one, and for whom. The reason is plan.None if it waits for nobody.
+// stop returns why a workload that owes changes waits for another one, and which. The reason is plan.None if it waits for nobody.
 func (o *orders) stop(w *workload.Workload, owes map[events.Source]workload.RolledFor) (plan.Reason, *workload.Workload) {
 	of := o.of(w.ID.Namespace)
 	if o.options.Canary == 0 && len(of.Suspecting) == 0 && !o.index.HasWaves(w.ID.Namespace) {
@@ -96,7 +96,7 @@ func (o *orders) stop(w *workload.Workload, owes map[events.Source]workload.Roll
 	return why, o.index.Get(peer.Key)
 }
 
-// isTrying reports whether others wait to see whether the pods of a workload stay ready after a rollout, or may if it is an earlier leader's.
+// isTrying reports whether others wait for the pods of a workload to stay ready after a rollout, or may wait after an earlier leader's rollout.
 func (o *orders) isTrying(w *workload.Workload, r *rollout) bool {
 	if o.options.Canary == 0 || !w.Tries() || w.Bake() == 0 {
 		return false
@@ -147,7 +147,7 @@ func (o *orders) member(w *workload.Workload) *plan.Member {
 	return m
 }
 
-// read looks at what the others need to know of a workload.
+// read returns the state of a workload that matters to others.
 func (o *orders) read(w *workload.Workload) *plan.Member {
 	key := w.Key()
 	isWaiting := w.Unserved || w.Progress.Waits(o.now())
@@ -163,7 +163,7 @@ func (o *orders) read(w *workload.Workload) *plan.Member {
 		for _, s := range r.started.Sources {
 			m.RollsFor = append(m.RollsFor, s.Source)
 		}
-		for source := range w.ChangesIn(w.Last.With) { // Its pods were not ready with these when they were replaced.
+		for source := range w.ChangesIn(w.Last.With) { // Pods with these changes were replaced before they were ready.
 			m.RollsFor = append(m.RollsFor, source)
 		}
 	}
@@ -191,7 +191,7 @@ func (o *orders) read(w *workload.Workload) *plan.Member {
 	return m
 }
 
-// owedBy returns the changes for which decisions roll a workload.
+// owedBy returns the changes to roll for.
 func owedBy(doing []plan.Decision) map[events.Source]workload.RolledFor {
 	owes := make(map[events.Source]workload.RolledFor, len(doing))
 	for _, decision := range doing {

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// outboxSize is how many outcomes may wait to be published. Then nothing is decided, so that none is lost.
+	// outboxSize is the maximum number of unpublished outcomes. At the maximum, nothing is decided, so that no outcome is lost.
 	outboxSize = 4096
-	// outboxPatience is how long an outcome waits at most while patches are under way. Reports compete with patches for the API server and NATS. An
-	// early patch helps who waits for new credentials, an early outcome nobody.
+	// outboxPatience is how long an outcome may wait while patches are in flight. Reports compete with patches for the API server and NATS, and an
+	// early patch helps those who wait for new credentials, while an early outcome helps nobody.
 	outboxPatience = 5 * time.Second
 	// publishBatch is the maximum number of outcomes that are published at a time.
 	publishBatch   = 256
@@ -28,7 +28,7 @@ const (
 // outbox publishes outcomes to the stream, in a goroutine of its own. The loop adds them.
 type outbox struct {
 	*term
-	// waiting are the outcomes that are not handed to run yet, the oldest first, and since is when that one came. Both belong to the loop.
+	// waiting are the outcomes that run has not received yet, the oldest first; since is when the oldest was added. Both belong to the loop.
 	waiting []events.Outcome
 	since   time.Time
 	batches chan []events.Outcome
@@ -43,13 +43,13 @@ func (o *outbox) add(outcome events.Outcome) {
 
 func (o *outbox) full() bool { return len(o.waiting) >= outboxSize }
 
-// next returns until when what waits may wait for patches, and false if nothing waits, or has waited for long enough.
+// next returns when the waiting outcomes stop waiting for patches, and false if no outcome waits for them.
 func (o *outbox) next() (time.Time, bool) {
 	end := o.since.Add(outboxPatience)
 	return end, len(o.waiting) > 0 && o.now().Before(end)
 }
 
-// flush returns the channel to send the waiting outcomes to, or nil, which disables the case of a select, while they wait for patches.
+// flush returns the channel for the waiting outcomes. While they wait for patches it is nil, which disables the case in a select.
 func (o *outbox) flush(patching bool) chan<- []events.Outcome {
 	if len(o.waiting) == 0 || patching && !o.full() && o.now().Sub(o.since) < outboxPatience {
 		return nil
@@ -57,7 +57,7 @@ func (o *outbox) flush(patching bool) chan<- []events.Outcome {
 	return o.batches
 }
 
-// run publishes until close is called. Once the context is done, it gives up what is left.
+// run publishes until close is called. Once the context is done, it gives up the rest.
 func (o *outbox) run(ctx context.Context) {
 	for outcomes := range o.batches {
 		for batch := range slices.Chunk(outcomes, publishBatch) {
@@ -66,7 +66,7 @@ func (o *outbox) run(ctx context.Context) {
 	}
 }
 
-// close ends run once it has published what it was given, and what waits, if it takes that within the time of one attempt.
+// close ends run after it has published the waiting outcomes, or gives them up if run does not take them within the time of one attempt.
 func (o *outbox) close(ctx context.Context) {
 	if len(o.waiting) > 0 {
 		select {
@@ -78,7 +78,7 @@ func (o *outbox) close(ctx context.Context) {
 	close(o.batches)
 }
 
-// publish publishes outcomes, with as many attempts as that takes, until the context is done.
+// publish retries until all outcomes are published or the context is done.
 func (o *outbox) publish(ctx context.Context, outcomes []events.Outcome) {
 	for ctx.Err() == nil {
 		if outcomes = o.try(ctx, outcomes); len(outcomes) == 0 {
@@ -93,7 +93,7 @@ func (o *outbox) giveUp(ctx context.Context, outcomes []events.Outcome) {
 	o.log.WarnContext(ctx, "outcomes not published", "outcomes", len(outcomes))
 }
 
-// try makes one attempt to publish outcomes, and returns those that another one may help. One that the bus rejects would only stand in their way.
+// try makes one attempt to publish outcomes, and returns those to retry. It does not return outcomes that the bus rejects.
 func (o *outbox) try(ctx context.Context, outcomes []events.Outcome) (left []events.Outcome) {
 	bounded, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -124,7 +124,7 @@ func (t *term) report(ctx context.Context, outcome events.Outcome) {
 	t.kube.report(ctx, outcome, "")
 }
 
-// ReportSync reports how the sync of an ExternalSecret has ended, and with a Kubernetes Event if warning, its reason, is not empty.
+// ReportSync reports the end of the sync of an ExternalSecret. If warning is not empty, it is the reason of a Kubernetes Event.
 func (t *term) ReportSync(ctx context.Context, outcome events.Outcome, warning string, took time.Duration) {
 	t.outbox.add(outcome)
 	if warning != "" {

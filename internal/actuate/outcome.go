@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// The reasons of outcomes that do not come from a decision.
+// These are reasons of outcomes that do not come from a decision.
 const (
 	reasonRolledOut        = "rolled-out"
 	reasonDeadlineExceeded = "deadline-exceeded"
@@ -25,7 +25,7 @@ const (
 	reasonUnwatched        = "unwatched"
 )
 
-// failureReasons are those of a rollout that has failed.
+// failureReasons are the reasons of failed rollouts.
 var failureReasons = []string{reasonAborted, reasonBakeFailed, reasonDeadlineExceeded, reasonReverted, reasonTimedOut}
 
 // outcomes makes the outcomes of a cluster.
@@ -34,7 +34,7 @@ type outcomes struct {
 	now     func() time.Time
 }
 
-// skipped is the outcome of a change that changes nothing at a workload. The context carries the span that it is traced to.
+// skipped returns the outcome of a change that needs no roll. The context carries the span that the outcome refers to.
 func (o outcomes) skipped(ctx context.Context, change events.Change, w *workload.Workload, decision plan.Decision) events.Outcome {
 	return events.Outcome{
 		Cluster: o.cluster, Verb: events.VerbSkipped, Workload: w.ID, ResourceVersion: w.Version, Time: o.now().UTC(),
@@ -43,7 +43,7 @@ func (o outcomes) skipped(ctx context.Context, change events.Change, w *workload
 	}
 }
 
-// found is the outcome of a roll that is known from the mark of the workload.
+// found returns the outcome of a roll that is known only from the workload's mark.
 func (o outcomes) found(w *workload.Workload) events.Outcome {
 	outcome := events.Outcome{
 		Cluster: o.cluster, Verb: events.VerbStarted, Workload: w.ID, ResourceVersion: w.Version, Revision: w.Last.Revision, Generation: w.Generation,
@@ -68,7 +68,7 @@ func (o outcomes) found(w *workload.Workload) events.Outcome {
 	return outcome
 }
 
-// waiting is the outcome of changes that a workload has pending, and of the decisions about them, in the order of their sources.
+// waiting returns the outcome of the pending changes of a workload and the decisions about them, in the order of their sources.
 func (o outcomes) waiting(ctx context.Context, verb events.Verb, w *workload.Workload, p *pending, decisions []plan.Decision) events.Outcome {
 	outcome := events.Outcome{
 		Cluster: o.cluster, Verb: verb, Workload: w.ID, ResourceVersion: w.Version, Time: o.now().UTC(), Trace: events.TraceFrom(ctx),
@@ -90,7 +90,7 @@ func (o outcomes) held(ctx context.Context, w *workload.Workload, p *pending, do
 	return outcome
 }
 
-// baked is the outcome of a rollout whose pods have stayed ready after all. The next leader so knows that it need not wait.
+// baked returns the outcome of a rollout whose pods stayed ready in the end, so that the next leader need not wait for it.
 func (o outcomes) baked(failed events.Outcome, w *workload.Workload) events.Outcome {
 	failed.Verb, failed.Reason, failed.Message = events.VerbCompleted, reasonRolledOut, "the pods stayed ready after all"
 	failed.Time, failed.ResourceVersion = o.now().UTC(), w.Version
@@ -103,7 +103,7 @@ func (o outcomes) denied(ctx context.Context, r *task, err error) events.Outcome
 	return outcome
 }
 
-// started is the outcome of a roll, with the workload as the API server has answered.
+// started returns the outcome of a roll, given the workload in the API server's response.
 func (o outcomes) started(ctx context.Context, result patchResult) events.Outcome {
 	outcome := o.rolled(ctx, result)
 	outcome.Verb, outcome.Generation, outcome.StartedAt = events.VerbStarted, result.after.Generation, outcome.Time
@@ -114,7 +114,7 @@ func (o outcomes) started(ctx context.Context, result patchResult) events.Outcom
 	return outcome
 }
 
-// reloaded is the outcome of changes for which the pods have answered a request to reload. There was no rollout.
+// reloaded returns the outcome of a reload in place, without a rollout.
 func (o outcomes) reloaded(ctx context.Context, result patchResult) events.Outcome {
 	outcome, pods := o.rolled(ctx, result), "pods"
 	outcome.Verb, outcome.Reason = events.VerbCompleted, events.ReasonReloadedInPlace
@@ -126,7 +126,7 @@ func (o outcomes) reloaded(ctx context.Context, result patchResult) events.Outco
 	return outcome
 }
 
-// rolled is the outcome of a patch that carries out changes, without what depends on the way.
+// rolled returns the common part of the outcomes of a patch.
 func (o outcomes) rolled(ctx context.Context, result patchResult) events.Outcome {
 	r, after := result.task, result.after
 	outcome := events.Outcome{
@@ -149,10 +149,10 @@ func outcomeSource(decision plan.Decision, change events.Change) events.OutcomeS
 	}
 }
 
-// toldHolds has the workloads whose last outcome says that they are held, and that outcome, so that a new leader does not report the hold again.
+// toldHolds contains the last outcome of each workload that was reported as held, so that a new leader does not report the hold again.
 type toldHolds map[workload.Key]events.Outcome
 
-// has reports whether the last outcome of the workload says that it is held for the same reason, with all of the same changes.
+// has reports whether the workload's last outcome is a hold for the same reason that includes all of the same changes.
 func (t toldHolds) has(held events.Outcome) bool {
 	last, known := t[workload.KeyOf(held.Workload)]
 	return known && last.Reason == held.Reason && !slices.ContainsFunc(held.Sources, func(waits events.OutcomeSource) bool {
@@ -162,10 +162,10 @@ func (t toldHolds) has(held events.Outcome) bool {
 	})
 }
 
-// denials has, by workload and source, the ID of the last change whose patch was reported as refused.
+// denials contains, by workload and source, the ID of the last change whose patch was reported as refused.
 type denials map[workload.Key]map[string]string
 
-// isTold reports whether each of the changes that a patch is to roll its workload for was reported as refused.
+// isTold reports whether a refusal was reported for each of the changes that the patch rolls the workload for.
 func (d denials) isTold(r *task) bool {
 	return len(r.causes) > 0 && !slices.ContainsFunc(r.causes, func(c *pendingChange) bool { return !d.has(r.workload.Key(), c.change) })
 }
@@ -186,7 +186,7 @@ func (d denials) put(key workload.Key, source, event string) {
 	d[key][source] = event
 }
 
-// has reports whether the change was reported as refused for the workload.
+// has reports whether a refusal of the change was reported for the workload.
 func (d denials) has(key workload.Key, change events.Change) bool {
 	told := d[key]
 	return told != nil && told[change.Source.String()] == change.ID()

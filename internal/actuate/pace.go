@@ -11,33 +11,32 @@ import (
 )
 
 const (
-	// paceSteps is how often the distance doubles while changes keep coming, and paceMax the longest one.
+	// paceSteps is how often the distance doubles while changes keep coming; paceMax is the longest distance.
 	paceSteps, paceMax = 5, time.Minute
-	// paceQuiet is how long after the distance no change must come at least, for the next one to be the shortest again.
+	// paceQuiet is the shortest time without a change, after the distance, that resets the distance.
 	paceQuiet = 10 * time.Second
-	// paceStalled is how long a rollout makes no progress before a change may be its repair.
+	// paceStalled is how long a rollout makes no progress before a change may be its fix.
 	paceStalled = 10 * time.Second
 )
 
-// pacedRoll is the last roll of a workload, and how often the distance to the next one has doubled: a source that changes all the time does not
-// replace pods all the time. A longer debounce would delay each single change; a growing distance delays the first one not at all. Only the leader
-// knows it.
+// pacedRoll is the last roll of a workload, and how often the distance to the next one has doubled, so that a source that changes all the time does
+// not replace pods all the time. Unlike a longer debounce, a growing distance does not delay the first change. Only the leader knows it.
 type pacedRoll struct {
 	at   time.Time
 	step int
-	// of has what the rolls in a row were for, and fresh is how many after the first were for something that none before was for. Without those that
-	// only repeat, the distance would have doubled so often.
+	// of contains what the consecutive rolls were for. fresh counts those after the first that were for something new; without repetitions, the
+	// distance would have doubled only fresh times.
 	of    map[rolledKey]struct{}
 	fresh int
 }
 
-// rolledKey is a key of a source, or the source if its keys are not known.
+// rolledKey is a key of a source, or the whole source if its keys are unknown.
 type rolledKey struct {
 	source events.Source
 	key    string
 }
 
-// rolledKeys returns what decisions are to roll a workload for.
+// rolledKeys returns the keys that the decisions roll a workload for.
 func rolledKeys(doing []plan.Decision) []rolledKey {
 	var keys []rolledKey
 	for _, decision := range doing {
@@ -54,7 +53,7 @@ func rolledKeys(doing []plan.Decision) []rolledKey {
 	return keys
 }
 
-// isFresh reports whether the rolls in a row were not for one of the keys.
+// isFresh reports whether one of the keys is new to the consecutive rolls.
 func (r pacedRoll) isFresh(keys []rolledKey) bool {
 	return slices.ContainsFunc(keys, func(key rolledKey) bool {
 		_, was := r.of[key]
@@ -62,7 +61,7 @@ func (r pacedRoll) isFresh(keys []rolledKey) bool {
 	})
 }
 
-// distance returns how long after a roll there is no other one, at first twice --settle. In Reloader's mode there is no distance.
+// distance returns the shortest time from a roll to the next one, at first twice --settle. In Reloader's mode it is zero.
 func (a *admission) distance(step int) time.Duration {
 	if a.options.Reloader.On {
 		return 0
@@ -77,7 +76,7 @@ func (a *admission) lastRoll(w *workload.Workload) pacedRoll {
 	return pacedRoll{at: w.LastRoll(a.now())}
 }
 
-// paceEnd returns when a workload may be rolled that nothing else holds, zero if it may be now, as for a repair, or after a wait for people.
+// paceEnd returns when a workload may be rolled that nothing else holds, zero if now: also for a fix, or after a wait that users chose.
 func (a *admission) paceEnd(p *pending, w *workload.Workload, doing []plan.Decision) time.Time {
 	last := a.lastRoll(w)
 	if last.at.IsZero() || !p.woke.IsZero() || w.RollsNow() || w.FailsBefore() || a.peers.has(w.Key()) {
@@ -85,7 +84,7 @@ func (a *admission) paceEnd(p *pending, w *workload.Workload, doing []plan.Decis
 	}
 	end := last.at.Add(a.distance(last.step))
 	if last.fresh < last.step && last.isFresh(rolledKeys(doing)) {
-		// What changes all the time does not delay what does not. It may be in the middle of a change, so it goes a little later than otherwise.
+		// Endless changes do not delay a fresh one. The source may be in the middle of a change, so wait a little longer than the debounce.
 		if p.fresh.IsZero() {
 			p.fresh = a.now()
 		}
@@ -112,7 +111,7 @@ func (a *admission) paceEnd(p *pending, w *workload.Workload, doing []plan.Decis
 	return end
 }
 
-// rolled records that a workload was rolled, or has reloaded in place, for pending changes.
+// rolled records a roll or reload in place of a workload.
 func (a *admission) rolled(r *task) {
 	last, keys := a.lastRoll(r.workload), rolledKeys(r.decisions)
 	next := pacedRoll{at: r.decided, of: make(map[rolledKey]struct{}, len(keys))}
@@ -130,7 +129,7 @@ func (a *admission) rolled(r *task) {
 	a.rolls[r.key()] = next
 }
 
-// forget drops the rolls after which the distance is the shortest again, and the count of slots: some rollouts wait for a time.
+// forget drops the rolls whose distance is reset, and the count of slots, because some rollouts wait for a time.
 func (a *admission) forget() {
 	a.rollouts.isCounted = false
 	maps.DeleteFunc(a.rolls, func(_ workload.Key, last pacedRoll) bool { return a.now().Sub(last.at) > 2*paceMax })

@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// maxChanged is how often in a row the workload may have changed since it was read before that is a failure. It takes half a minute.
+	// maxChanged is how often in a row a workload may change between the read and the patch before that counts as a failure, in about half a minute.
 	maxChanged = 5
-	// maxDenied is the longest time between two attempts of a patch that is refused, and maxDeniedRecord that of one that only records.
+	// maxDenied is the longest time between attempts of a denied patch; maxDeniedRecord is that of one that only records.
 	maxDenied, maxDeniedRecord = 10 * time.Minute, 6 * time.Hour
 )
 
-// patcher sends patches, a bounded number at a time and at most one for each workload. The loop reports each result back with finished.
+// patcher sends patches, a limited number at a time and at most one for each workload. The loop calls finished for each result.
 type patcher struct {
 	*term
 	pods *inplace.Client
-	// workers are PatchWorkers, which may all wait for one namespace. reloaders are as many further workers that ask pods to reload.
+	// workers are PatchWorkers for patches, even if all wait for one namespace. reloaders are as many more that ask pods to reload.
 	workers, reloaders *fair.Slots
 	underWay           map[workload.Key]*task
-	// background counts the tasks that take no worker from others.
+	// background counts the tasks that use no worker.
 	background int
 	draining   bool
 	running    sync.WaitGroup
@@ -49,12 +49,12 @@ func newPatcher(t *term) *patcher {
 	}
 }
 
-// full reports whether no further patch may be started, except for workloads whose pods are asked to reload.
+// full reports whether no further patch may start, except those that ask pods to reload.
 func (p *patcher) full() bool { return p.workers.Free() <= 0 }
 
 func (p *patcher) hasRoom(namespace string) bool { return p.workers.MayTake(namespace) }
 
-// workersOf returns the workers for a task that is not in the background.
+// workersOf returns the workers for a task that does not run in the background.
 func (p *patcher) workersOf(r *task) *fair.Slots {
 	if r.way.inPlace {
 		return p.reloaders
@@ -64,16 +64,16 @@ func (p *patcher) workersOf(r *task) *fair.Slots {
 
 func (p *patcher) idle() bool { return len(p.underWay) == p.background }
 
-// busy reports whether a patch of the workload is under way, or it is being restored.
+// busy reports whether a patch or a restore of the workload is in flight.
 func (p *patcher) busy(key workload.Key) bool { return p.underWay[key] != nil }
 
-// replaces reports whether a patch of the workload is under way that is going to replace pods.
+// replaces reports whether a patch in flight will replace pods of the workload.
 func (p *patcher) replaces(key workload.Key) bool {
 	r := p.underWay[key]
 	return r != nil && (r.rolls || r.way.inPlace) && r.workload.Progress.Pods > 0
 }
 
-// start sends a patch in a goroutine. If pods are asked to reload, it waits for their answers first.
+// start sends a patch in a goroutine. If the task asks pods to reload, it first waits for their answers.
 func (p *patcher) start(ctx context.Context, r *task) {
 	p.underWay[r.key()] = r
 	if r.background {
@@ -96,7 +96,7 @@ func (p *patcher) start(ctx context.Context, r *task) {
 	})
 }
 
-// finished removes a patch from those that are under way. Call it for each result.
+// finished removes a patch from those in flight. Call it for each result.
 func (p *patcher) finished(r *task) {
 	delete(p.underWay, r.key())
 	if r.background {
@@ -106,7 +106,7 @@ func (p *patcher) finished(r *task) {
 	}
 }
 
-// drain returns the results of the patches under way. The channel is closed after the last of them; nothing may be started any more.
+// drain returns the results of the patches in flight. The channel is closed after the last one. Do not start patches after it.
 func (p *patcher) drain() <-chan patchResult {
 	p.draining = true
 	go func() {
@@ -137,7 +137,7 @@ func (p *patcher) send(ctx context.Context, r *task) patchResult {
 		result.unrecorded, err = err, nil
 	}
 	if err != nil {
-		// If the workload is gone, or not as the patch tests, the next attempt is made of what the index has by then.
+		// If the workload was deleted or fails the patch's tests, the next attempt uses the state of the index at that time.
 		failRequest(span, err)
 		return patchResult{task: r, err: fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, err)}
 	}
@@ -159,7 +159,7 @@ func (p *patcher) send(ctx context.Context, r *task) patchResult {
 	return result
 }
 
-// isDenied reports whether the API server denies a patch, or the Job that it is to start, or whether a Job of another client is in the way.
+// isDenied reports whether the API server denies a patch or the Job that it starts, or whether another client's Job has the name.
 func isDenied(err error) bool {
 	for _, denial := range []error{workload.ErrStripped, workload.ErrUnstarted, workload.ErrNameTaken} {
 		if errors.Is(err, denial) {
@@ -169,7 +169,7 @@ func isDenied(err error) bool {
 	return kube.IsDenied(err)
 }
 
-// unroll corrects the record that a patch wrote without rolling the workload, as the state after it says, and returns the error of the patch.
+// unroll corrects the record that a patch wrote without rolling the workload, given the workload after the patch. It returns the patch's error.
 func (p *patcher) unroll(ctx context.Context, r *task, after *workload.Workload, err error) error {
 	id := r.workload.ID
 	stripped := fmt.Errorf("patching %s in namespace %s: %w", id, id.Namespace, err)
@@ -199,10 +199,10 @@ func (p *patcher) unroll(ctx context.Context, r *task, after *workload.Workload,
 	}
 }
 
-// errTerminating means that no patch was sent, because the namespace of the workload is being deleted.
+// errTerminating means that no patch was sent because the workload's namespace is being deleted.
 var errTerminating = errors.New("the namespace is being deleted")
 
-// isTerminating reports whether a namespace is being deleted: the API server then refuses to create a Kubernetes Event, asked in a dry run.
+// isTerminating reports whether a namespace is being deleted, in which case the API server refuses the dry run of creating an Event.
 func (p *patcher) isTerminating(ctx context.Context, namespace string) bool {
 	question := &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{GenerateName: "keyturn.", Namespace: namespace},

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// recordPause is the shortest time between the starts of two records: 20 a second.
+	// recordPause is the shortest time between two records, which limits them to 20 a second.
 	recordPause = 50 * time.Millisecond
-	// recordLooks is how many workloads are looked at, one after the other, before the loop does something else.
+	// recordLooks is how many workloads are checked in a row before the loop does something else.
 	recordLooks = 100
-	// renewPause is the shortest time between two records of a workload for which something is decided again and again that its record lacks.
+	// renewPause is the shortest time between two records of a workload whose record falls behind the decisions again and again.
 	renewPause = time.Minute
-	// recordMemory is how long a workload with a complete record is remembered, in case someone removes the record again.
+	// recordMemory is how long a workload with a complete record is remembered, in case another client removes the record again.
 	recordMemory = 12 * time.Hour
 )
 
@@ -28,28 +28,28 @@ func recordBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 5 * time.Second, Factor: 3, Jitter: 0.1, Steps: 20, Cap: 6 * time.Hour}
 }
 
-// records has the workloads whose records lack something, by plan.Decide or because others have removed it. They are written slowly, one at a time,
-// when nothing else is to be done. The workloads show what is left to do, so nothing is lost with the leader.
+// records completes the records that lack something, according to plan.Note or because another client removed it, slowly and one at a time when
+// nothing else is to be done. The workloads show what is left to do, so a new leader needs no other state.
 type records struct {
 	turns map[workload.Key]*recordTurn
 	queue []workload.Key
-	// recording says that a patch is under way. next is when another may begin.
+	// recording says that a patch is in flight. next is when another one may begin.
 	recording bool
 	next      time.Time
 }
 
-// recordTurn is a workload whose record is to be completed, or was.
+// recordTurn is the state of a workload whose record is, or was, to be completed.
 type recordTurn struct {
 	// lacking says that the record may lack something. queued says that the workload is in the queue.
 	lacking, queued bool
-	// due is when it may be put into the queue again, and wrote is when the last patch was sent.
+	// due is when it may be queued again, and wrote is when the last patch was sent.
 	due, wrote time.Time
-	// backoff has the delays after patches until the record lacks nothing, and lost those after patches that write it again, not before lostDue.
+	// backoff delays the patches until the record is complete. lost delays those that write a removed record again, not before lostDue.
 	backoff, lost wait.Backoff
 	lostDue       time.Time
 }
 
-// want has a workload looked at soon: something is decided for it that its record lacks, or it may have come to want other sources.
+// want schedules a check of a workload: its record lacks a decision, or it may want other sources now.
 func (n *notes) want(key workload.Key) {
 	if n.options.DryRun {
 		return
@@ -61,7 +61,7 @@ func (n *notes) want(key workload.Key) {
 	n.enqueue(key, turn)
 }
 
-// reviewRecord looks at the record of a workload that has changed or gone.
+// reviewRecord checks the record of a workload that has changed or was deleted.
 func (n *notes) reviewRecord(key workload.Key) {
 	switch w := n.index.Get(key); {
 	case w == nil:
@@ -71,10 +71,10 @@ func (n *notes) reviewRecord(key workload.Key) {
 	case n.options.DryRun:
 	case w.IsRecordLost():
 		turn := n.turn(key)
-		turn.due = turn.lostDue // Other records of the workload say nothing about who removes it.
+		turn.due = turn.lostDue // Earlier patches do not delay the repair of a removed record.
 		n.enqueue(key, turn)
 	case len(w.Reverted) > 0:
-		n.enqueue(key, n.turn(key)) // If its pod template is another one by now, its pods have what it was to be rolled for.
+		n.enqueue(key, n.turn(key)) // If its pod template has changed, its pods have the changes that it was to be rolled for.
 	}
 }
 
@@ -107,7 +107,7 @@ func (n *notes) enqueue(key workload.Key, turn *recordTurn) {
 	}
 }
 
-// nextRecord returns when the next record may be written, and false if there is nothing to do.
+// nextRecord returns when the next record may be written, and false if there is none to write.
 func (n *notes) nextRecord() (time.Time, bool) { return n.next, !n.recording && len(n.queue) > 0 }
 
 func (n *notes) record(ctx context.Context) {
@@ -117,14 +117,14 @@ func (n *notes) record(ctx context.Context) {
 		}
 		key := n.queue[0]
 		n.queue = n.queue[1:]
-		if turn := n.turns[key]; turn != nil && turn.queued { // Otherwise it has gone meanwhile.
+		if turn := n.turns[key]; turn != nil && turn.queued { // Otherwise, the workload was deleted meanwhile.
 			turn.queued = false
 			n.complete(ctx, key, turn)
 		}
 	}
 }
 
-// complete writes what the record of a workload lacks, if anything, and unless the workload has something else to do. Then it is looked at again.
+// complete writes what the record of a workload lacks, unless the workload is unsettled; then the next look tries again.
 func (n *notes) complete(ctx context.Context, key workload.Key, turn *recordTurn) {
 	w := n.index.Get(key)
 	switch {
@@ -136,7 +136,7 @@ func (n *notes) complete(ctx context.Context, key workload.Key, turn *recordTurn
 	}
 	decisions := n.decideAll(w)
 	if slices.ContainsFunc(decisions, isForged) {
-		n.compareNow(key) // Nothing is told of what is written here.
+		n.compareNow(key) // Corrections are reported, unlike the writes here.
 		return
 	}
 	write, needed := plan.Note(w, decisions, false)
@@ -157,20 +157,20 @@ func (n *notes) complete(ctx context.Context, key workload.Key, turn *recordTurn
 	}
 }
 
-// isForged reports whether a decision corrects an impossible record. People are to learn of that.
+// isForged reports whether a decision corrects an impossible record, which users must learn of.
 func isForged(decision plan.Decision) bool { return decision.Reason == plan.RecordCorrected }
 
-// isUnsettled reports whether a workload has pending changes, a rollout in progress, or a roll to be corrected, or its kind is not served.
+// isUnsettled reports whether a workload has pending changes, a patch in flight, a rollout in progress or a record to correct, or is not served.
 func (n *notes) isUnsettled(key workload.Key) bool {
 	return n.debounce.byKey[key] != nil || n.patcher.busy(key) || n.rollouts.followed[key] != nil || n.reverted[key] != nil ||
 		n.index.IsUnserved(key, n.now())
 }
 
-// owingLook is how long a workload for which everything is noted is not looked at again, unless another change comes or the workload changes.
+// owingLook is the interval between checks of a workload with complete notes, unless another change arrives or the workload changes.
 const owingLook = time.Minute
 
-// noteOwed notes in the records of waiting workloads, for the next leader, what they are to be rolled for, where nothing else shows that. While a
-// source is on hold, or a rollout aborted, it also records the other changes that need no roll.
+// noteOwed notes for the next leader, in the records of waiting workloads, which changes they are to be rolled for, where nothing else shows this.
+// While a source is on hold or a rollout is aborted, it also records the changes that need no roll.
 func (n *notes) noteOwed(ctx context.Context) {
 	n.hasOwed = false
 	for key, p := range n.debounce.byKey {
@@ -178,7 +178,7 @@ func (n *notes) noteOwed(ctx context.Context) {
 			return
 		}
 		if now := n.now(); now.Before(p.noteAt) || now.Before(p.noteRetry) || p.age(now) < n.options.settleMax() {
-			continue // There may be thousands, and for most of them this is the only check.
+			continue // There may be thousands, and most of them end here.
 		}
 		w := n.index.Get(key)
 		if w == nil || w.Unserved || n.patcher.busy(key) || !n.patcher.hasRoom(key.Namespace) {
@@ -194,7 +194,7 @@ func (n *notes) noteOwed(ctx context.Context) {
 	}
 }
 
-// unnoted returns the decisions to be noted now, those of them that end the change of an event, and when to look again if there are none.
+// unnoted returns the decisions to note now, those of them that end a pending change, and the time of the next check if there are none.
 func (n *notes) unnoted(
 	p *pending, w *workload.Workload,
 ) (decisions []plan.Decision, recorded map[*takenEvent]plan.Decision, next time.Time) {
@@ -217,13 +217,13 @@ func (n *notes) unnoted(
 	return decisions, recorded, next
 }
 
-// noted takes the result of a patch, and ends the changes that it has recorded, unless later events have taken their places.
+// noted handles the result of a patch, and ends the recorded changes that no later event has replaced.
 func (n *notes) noted(ctx context.Context, result patchResult, recorded map[*takenEvent]plan.Decision) {
 	p := n.debounce.byKey[result.task.key()]
 	switch {
-	case p == nil: // It does not wait any more.
+	case p == nil: // The workload does not wait any more.
 	case result.err == nil:
-		p.unnoted, p.noteRetry = 0, n.now().Add(owingLook) // Whoever removes it does so again.
+		p.unnoted, p.noteRetry = 0, n.now().Add(owingLook) // If another client removes the note, the next one waits.
 		for e, decision := range recorded {
 			if c := p.changes[decision.Source]; c != nil && c.event == e {
 				n.conclude(e.context(ctx), e, result.task.workload, decision)

@@ -17,7 +17,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// reloaderMetrics have the names and labels of Reloader, for its dashboards. Rules in deploy/monitoring record others from Keyturn's own.
+// reloaderMetrics are metrics with Reloader's names and labels, for its dashboards. Rules in deploy/monitoring derive others from Keyturn's own.
 type reloaderMetrics struct {
 	kinds       workload.Kinds
 	reloads     metric.Int64Counter
@@ -32,7 +32,7 @@ func (m *reloaderMetrics) instruments() []telemetry.Instrument {
 			About: "Patches that rolled a workload, and those that failed.",
 		},
 		{
-			// The name of a counter cannot continue after its total, so this is an up-down counter.
+			// The name of a counter cannot continue after "total", so this is an up-down counter.
 			UpDown: &m.byNamespace, Name: "reloader.reload.executed.total.by.namespace", Labels: []string{"success", "namespace"},
 			About: "The same, by the namespace of the workload.",
 		},
@@ -48,14 +48,14 @@ func newReloaderMetrics(meter metric.Meter, kinds workload.Kinds) (*reloaderMetr
 	if err := telemetry.MakeInstruments(meter, m.instruments()); err != nil {
 		return nil, err
 	}
-	// As in Reloader, both exist from the start, so that a rate has a first value.
+	// As in Reloader, both series exist from the start, so that a rate has a first value.
 	for _, success := range []string{"true", "false"} {
 		m.reloads.Add(context.Background(), 0, metric.WithAttributes(attribute.String("success", success)))
 	}
 	return m, nil
 }
 
-// count counts a patch that rolls, or failed. Success and result are Reloader's words for that.
+// count counts a patch that rolls, or a failed one. Success and result are Reloader's label values.
 func (m *reloaderMetrics) count(ctx context.Context, id events.Workload, success, result string) {
 	succeeded := attribute.String("success", success)
 	kind, _ := m.kinds.Named(id.Kind)
@@ -64,7 +64,7 @@ func (m *reloaderMetrics) count(ctx context.Context, id events.Workload, success
 	m.actions.Add(ctx, 1, metric.WithAttributes(attribute.String("workload_kind", kind.Title), attribute.String("result", result)))
 }
 
-// tellAsReloader queues the Kubernetes Events of Reloader: one for each source of a roll, and one for a patch that is given up.
+// tellAsReloader queues the Kubernetes Events of Reloader: one for each source of a roll, and one for a failed patch.
 func (k *kubeEvents) tellAsReloader(ctx context.Context, outcome events.Outcome) {
 	w := outcome.Workload
 	kind, ok := k.kinds.Named(w.Kind)
@@ -87,23 +87,23 @@ func (k *kubeEvents) tellAsReloader(ctx context.Context, outcome events.Outcome)
 }
 
 const (
-	// reloaderPause is how long Reloader must have rolled nothing to be finished. Its rolls are 0.2 seconds apart, their times known to the second.
+	// reloaderPause is the time without a roll after which Reloader counts as finished. Its rolls are 0.2 seconds apart, with times in whole seconds.
 	reloaderPause = 5 * time.Second
-	// reloaderPatience is how long a change waits for that at most.
+	// reloaderPatience is how long a change waits for Reloader at most.
 	reloaderPatience = time.Minute
-	// reloaderMemory is how long a namespace counts as one of Reloader's after it has rolled something there.
+	// reloaderMemory is how long Reloader counts as active in a namespace after its last roll there.
 	reloaderMemory = 10 * time.Minute
 )
 
-// reloaderRoll is when Reloader wrote a workload, to the second, and when that was seen, zero if that was before this term. Reloader goes first,
-// because it does not recognize the rolls of others. Without --reloader, its rolls are not known, and nothing waits.
+// reloaderRoll is when Reloader wrote a workload, in whole seconds, and when this leader saw that, zero if before its term. Reloader goes first,
+// because it does not recognize other rolls. Without --reloader, its rolls are unknown and nothing waits.
 type reloaderRoll struct{ written, seen time.Time }
 
-// reviewReloader looks at a workload that has changed or gone. If it is left to Reloader, Reloader may have rolled it.
+// reviewReloader checks a changed workload for a roll by Reloader.
 func (a *admission) reviewReloader(key workload.Key) {
 	_, isKnown := a.reloaders[key.Namespace]
 	switch w := a.index.Get(key); {
-	case w == nil && isKnown && !a.index.HasAny(key.Namespace): // HasAny may look at every workload: only if there is something to forget.
+	case w == nil && isKnown && !a.index.HasAny(key.Namespace): // HasAny is slow, so it comes last.
 		delete(a.reloaders, key.Namespace)
 	case w != nil && a.seeReloader(w, a.now()):
 		a.reloaded = a.now()
@@ -111,7 +111,7 @@ func (a *admission) reviewReloader(key workload.Key) {
 	a.debounce.releaseFrom(key, plan.ReloaderFirst)
 }
 
-// seeReloader reports whether Reloader has written a workload since the last one of its namespace. At is zero if that does not count as new.
+// seeReloader reports whether Reloader has written a workload since its last known roll in the namespace. At is zero for rolls from before the term.
 func (a *admission) seeReloader(w *workload.Workload, at time.Time) bool {
 	if !w.Reloaded.After(a.reloaders[w.ID.Namespace].written) {
 		return false
@@ -120,8 +120,8 @@ func (a *admission) seeReloader(w *workload.Workload, at time.Time) bool {
 	return true
 }
 
-// reloaderEnd returns until when changes that wait since a time are left to Reloader, which works in one namespace after the other, and whether that
-// is to come.
+// reloaderEnd returns until when changes that have waited since a given time leave a namespace to Reloader, which handles one namespace after the
+// other, and whether that time is in the future.
 func (a *admission) reloaderEnd(namespace string, since time.Time) (time.Time, bool) {
 	now, seen := a.now(), a.reloaders[namespace].seen
 	if seen.IsZero() || now.Sub(seen) > reloaderMemory {

@@ -12,10 +12,10 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// clockMargin is how far the clock of the API server may be ahead.
+// clockMargin is how far the API server's clock may be ahead.
 const clockMargin = 10 * time.Second
 
-// resume goes on with the last roll of each workload, by its mark and the last outcomes. It returns false if the context ended.
+// resume continues with the last roll of each workload, given its mark and the last outcomes. It returns false if the context ended.
 func (o *rollouts) resume(ctx context.Context) bool {
 	told, isKnown := o.lastOutcomes(ctx)
 	if !isKnown {
@@ -45,7 +45,7 @@ func (o *rollouts) resume(ctx context.Context) bool {
 	return true
 }
 
-// resumeRoll goes on with the last roll of a workload. Told is its last outcome, zero if there is none.
+// resumeRoll continues with the last roll of a workload. Told is its last outcome, zero if there is none.
 func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told events.Outcome, began func() time.Time) {
 	key, last := w.Key(), w.Last
 	isOver := told.Verb != events.VerbStarted
@@ -54,17 +54,17 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 	}
 	o.told[key] = last.Revision
 	if o.options.DryRun || w.Deaf || last.Revision == "" {
-		return // A Job that is deaf has the mark of another one, whose roll is told.
+		return // A deaf Job has the mark of another Job, which reports the roll.
 	}
 	isTold := told.Workload.UID == w.ID.UID && told.Revision == last.Revision
 	hasEnded := isTold && isOver && told.Reason != reasonReverted
 	if hasEnded && told.Verb == events.VerbCompleted && w.IsRolling() {
-		w = w.Completed(last.Revision) // What has failed, or is in progress, is a later release.
+		w = w.Completed(last.Revision) // The failed or unfinished rollout is that of a later release.
 		o.index.Keep(key, func(known *workload.Workload) *workload.Workload { return known.Completed(last.Revision) })
 	}
 	seen := workload.Seen{Ended: hasEnded, Since: o.now().Add(-o.options.RolloutTimeout)}
 	if isTold && told.Reason == reasonReverted && !w.Edited.After(told.Time.Add(clockMargin)) {
-		seen.Since = time.Time{} // It is still as it was told, however long ago that was.
+		seen.Since = time.Time{} // The state is as it was reported, however long ago that was.
 	}
 	switch fate := w.Fate(seen); {
 	case !isTold && o.isUntold(w, told, fate, began):
@@ -91,7 +91,7 @@ func (o *rollouts) resumeRoll(ctx context.Context, w *workload.Workload, told ev
 	o.peers.add(&rollout{started: failed, span: trace.SpanFromContext(ctx), rolled: w}, failed)
 }
 
-// failedFor returns why the last roll of a workload has failed, empty if it has not. The mark does not say that if it could not be written.
+// failedFor returns why the last roll of a workload failed, empty if it did not. The mark lacks the failure if the patch for it failed.
 func failedFor(w *workload.Workload, told events.Outcome, hasEnded bool) string {
 	isRunning := w.Progress.State == workload.Complete || w.Progress.Unready && told.Reason != reasonBakeFailed
 	switch {
@@ -103,27 +103,27 @@ func failedFor(w *workload.Workload, told events.Outcome, hasEnded bool) string 
 	return w.Last.Failed
 }
 
-// isUntold reports whether the last roll of a workload was never reported, given the last outcome, which is of another roll.
+// isUntold reports whether the last roll of a workload was never reported. Told is the last outcome, which is of another roll.
 func (o *rollouts) isUntold(w *workload.Workload, told events.Outcome, fate workload.Fate, began func() time.Time) bool {
-	// What it is compared with is by other clocks, so in doubt it is reported twice. The time of a mark is precise to a second.
+	// The times come from several clocks, so a roll is reported twice in case of doubt. The time of a mark is in whole seconds.
 	age, at := o.now().Sub(w.Last.At), w.Last.At.Add(time.Second)
 	switch {
 	case age >= events.CrowdedOutcomeTTL:
 		return false
 	case w.IsRolling() && !w.HasFailed() || fate == workload.RollReverted:
-		return true // Whoever has told of it, there is more to tell.
+		return true // The roll has a result to report, whoever reported its start.
 	case o.options.LeaderElect && o.options.PrivateStream:
-		return false // The previous leader has published it on a stream of its own.
+		return false // The previous leader has published the outcome on its own stream.
 	case told.Workload.UID != "":
-		// A later outcome replaces that of the roll, as of a patch that was refused: the outcomes of a workload are published in order.
-		return at.After(cmp.Or(told.StartedAt, told.Time)) // when the API server accepted or refused the patch
+		// Outcomes of a workload are published in order, so a later one, such as that of a denied patch, has replaced the outcome of the roll.
+		return at.After(cmp.Or(told.StartedAt, told.Time)) // The time of the API server's response.
 	}
-	// The stream may have lost the outcome since, with those of all workloads, unless it began before. Or the outcome has expired.
+	// The stream may have lost the outcome together with those of all workloads, unless the stream is older. Or the outcome has expired.
 	since := began()
 	return !since.IsZero() && at.After(since) && age < events.FullOutcomeTTL
 }
 
-// changed returns when the watcher saw the changes that a rollout is for, for metrics, as far as they are the last ones of their sources.
+// changed returns when the watcher saw the changes of a rollout, for metrics. It omits changes that are not the last ones of their sources.
 func (o *rollouts) changed(started events.Outcome) []time.Time {
 	var times []time.Time
 	for _, cause := range started.Sources {

@@ -15,11 +15,11 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// heldPatience is how long a new leader waits to learn which holds were told, and startsTimeout which Jobs were started.
+// heldPatience is how long a new leader reads reported holds, and startsTimeout how long it reads started Jobs.
 const heldPatience, startsTimeout = 5 * time.Second, 30 * time.Second
 
-// lastOutcomes returns the last outcome of each workload on the stream, and false if the context ended first. It tries until it has all of them:
-// without them, workloads might roll to content with which others have failed.
+// lastOutcomes returns the last outcome of each workload on the stream, and false if the context ended. It retries until it has all of them: without
+// them, workloads might roll to content that has failed elsewhere.
 func (o *rollouts) lastOutcomes(ctx context.Context) (map[workload.Key]events.Outcome, bool) {
 	delays := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 1.5, Jitter: 0.1, Steps: 10, Cap: 2 * time.Second}
 	for {
@@ -38,7 +38,7 @@ func (o *rollouts) lastOutcomes(ctx context.Context) (map[workload.Key]events.Ou
 	}
 }
 
-// readOutcomes reads the last outcomes, as far as they are readable and matter to a new leader.
+// readOutcomes reads the last outcomes that are readable and matter to a new leader.
 func (o *rollouts) readOutcomes(ctx context.Context) (map[workload.Key]events.Outcome, error) {
 	if err := o.bus.Answers(ctx); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (o *rollouts) readOutcomes(ctx context.Context) (map[workload.Key]events.Ou
 			o.log.WarnContext(ctx, "cannot read an outcome on the stream", "subject", stored.Subject, "err", err)
 			return nil
 		}
-		// The stream also has those of workloads that are gone, which may be many more than there are.
+		// The stream also has outcomes of deleted workloads, which may be far more than there are workloads.
 		if key := workload.KeyOf(outcome.Workload); outcome.Verb == events.VerbStarted || o.index.Get(key) != nil {
 			outcomes[key] = outcome
 		}
@@ -59,7 +59,7 @@ func (o *rollouts) readOutcomes(ctx context.Context) (map[workload.Key]events.Ou
 	return outcomes, err
 }
 
-// readHolds adds the workloads whose last outcome says that they are held. If the stream cannot be read, their holds are reported again.
+// readHolds adds the workloads whose last outcome is a hold. If the stream cannot be read, their holds are reported again.
 func (o *rollouts) readHolds(ctx context.Context, told toldHolds) {
 	bounded, cancel := context.WithTimeout(ctx, heldPatience)
 	defer cancel()
@@ -74,7 +74,7 @@ func (o *rollouts) readHolds(ctx context.Context, told toldHolds) {
 	}
 }
 
-// streamBegan returns when the oldest of the cluster's events on the stream was stored, the zero time if that is not known.
+// streamBegan returns when the oldest of the cluster's events on the stream was stored, zero if unknown.
 func (o *rollouts) streamBegan(ctx context.Context) time.Time {
 	at, err := o.bus.Oldest(ctx, append(events.SourceFilters(o.bus.Cluster()), events.OutcomeFilter(o.bus.Cluster())))
 	if err != nil && !errors.Is(err, events.ErrNotFound) && ctx.Err() == nil {
@@ -83,7 +83,7 @@ func (o *rollouts) streamBegan(ctx context.Context) time.Time {
 	return at
 }
 
-// readStarts reads the Jobs that others have started, if nothing may be written on CronJobs and their outcomes may be on other streams.
+// readStarts reads the Jobs that others have started, if CronJobs may not be written and the outcomes may be on other streams.
 func (o *rollouts) readStarts(ctx context.Context) {
 	if !o.options.Reloader.On || !slices.ContainsFunc(o.index.All(), (*workload.Workload).NeedsStarts) {
 		return
@@ -104,17 +104,17 @@ func (o *rollouts) readStarts(ctx context.Context) {
 	}
 }
 
-// shadowRetry is the time between two attempts to restore a workload. By then the API server has given up on a deletion sent before.
+// shadowRetry is the time between attempts to restore a workload. After it, the API server has given up on a deletion that was sent before.
 const shadowRetry = time.Minute
 
-// reviewShadow looks at a workload that has changed or gone, and may stand for another one.
+// reviewShadow updates the shadows after a workload has changed that may stand for a deleted one.
 func (o *rollouts) reviewShadow(key workload.Key) {
 	w := o.index.Get(key)
 	if o.options.DryRun || w == nil || w.StandsFor == (workload.Key{}) {
 		delete(o.shadows, key)
 		return
 	}
-	// An actuator that does not lead any more may still be creating the workload for as long as one patch takes. Each of its attempts keeps it again.
+	// A former leader may still be creating the workload for the duration of one patch. Each of its attempts makes a new shadow.
 	left, known := o.shadows[key]
 	if taken := w.Created.Add(kube.PatchTimeout); !known || taken.After(left.due) {
 		left.due = taken
@@ -122,7 +122,7 @@ func (o *rollouts) reviewShadow(key workload.Key) {
 	}
 }
 
-// restore restores the workloads that nobody is creating again, or is about to.
+// restore restores the deleted workloads that nobody is creating again, or is about to.
 func (o *rollouts) restore(ctx context.Context) {
 	for key, left := range o.shadows {
 		w := o.index.Get(key)
@@ -145,7 +145,7 @@ func (o *rollouts) finishRestore(ctx context.Context, result patchResult) {
 	case result.err == nil && result.after.Revision == result.task.workload.Revision:
 		o.log.InfoContext(ctx, "workload restored", "workload", of.Kind+"/"+of.Name, "namespace", of.Namespace)
 		o.restored(ctx, result.after)
-	case result.err == nil: // It was not deleted, or someone else has made one of the name.
+	case result.err == nil: // It was not deleted, or another client created one with its name.
 	case !apierrors.IsNotFound(result.err):
 		o.metrics.patchFailed(ctx, id.Kind)
 		o.log.WarnContext(ctx, "restoring a workload failed; retrying", "workload", of.Kind+"/"+of.Name, "namespace", of.Namespace,

@@ -13,12 +13,12 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// correction is for a record that still says that a workload was rolled.
+// correction describes a record that still contains a reverted roll.
 type correction struct {
 	uid string
-	// revision is that of the pod template that was restored.
+	// revision is the revision of the restored pod template.
 	revision string
-	// changes are those that the workload was rolled for. before is the record from before the roll, as far as it is known.
+	// changes are those of the reverted roll. before is the record before that roll, where known.
 	changes, before map[string]workload.RolledFor
 	span            trace.Span
 	// failures counts the failed patches. due is when the next one may be sent.
@@ -26,7 +26,7 @@ type correction struct {
 	due      time.Time
 }
 
-// revert corrects the record of a workload whose roll was reverted, if it still has the changes. Before is the record from before, if known.
+// revert corrects the record of a workload whose roll was reverted, if the record still has the changes. Before is the earlier record, if known.
 func (n *notes) revert(ctx context.Context, span trace.Span, reverted events.Outcome, before map[string]workload.RolledFor) {
 	key := workload.KeyOf(reverted.Workload)
 	w := n.index.Get(key)
@@ -49,7 +49,7 @@ func (n *notes) correct(ctx context.Context, key workload.Key, c *correction) {
 	case n.patcher.busy(key) || n.now().Before(c.due) || !n.patcher.hasRoom(key.Namespace) || w != nil && w.Unserved:
 		return
 	case w == nil || w.ID.UID != c.uid || w.Revision != c.revision:
-		delete(n.reverted, key) // The workload is gone, or has a different pod template by now.
+		delete(n.reverted, key) // The workload was deleted, or its pod template has changed.
 		return
 	}
 	finish := func(_ context.Context, result patchResult) {
@@ -59,15 +59,15 @@ func (n *notes) correct(ctx context.Context, key workload.Key, c *correction) {
 			return
 		}
 		c.failures++
-		c.due = n.now().Add(kube.NthDelay(kube.DenialBackoff(maxDenied), c.failures)) // By then, there may be nothing to correct any more.
+		c.due = n.now().Add(kube.NthDelay(kube.DenialBackoff(maxDenied), c.failures)) // By then, there may be nothing left to correct.
 	}
 	write := workload.Write{Rolled: w.Unrolled(c.changes, c.before), Reverted: w.RevertedAgain(c.changes)}
-	if !n.send(ctx, w, "that a roll was reverted", write, task{attempts: c.failures, span: c.span, finish: finish}) {
+	if !n.send(ctx, w, "the revert of a roll", write, task{attempts: c.failures, span: c.span, finish: finish}) {
 		delete(n.reverted, key)
 	}
 }
 
-// repeat has a workload compared again later for the rolls that were reverted, or now if it is to be rolled for something else anyway.
+// repeat schedules a comparison of a workload with the sources of its reverted rolls, now if it is to be rolled for something else anyway.
 func (n *notes) repeat(w *workload.Workload) {
 	key := w.Key()
 	for source, reverted := range w.Reverted {
@@ -85,21 +85,21 @@ func (n *notes) repeat(w *workload.Workload) {
 	}
 }
 
-// hasten has a workload that is to be compared again compared now: it is to be rolled for something else anyway.
+// hasten moves a scheduled comparison of a workload to now, because it is to be rolled for something else anyway.
 func (n *notes) hasten(key workload.Key) {
 	if _, waits := n.repetitions[key]; waits {
 		n.repetitions[key] = n.now()
 	}
 }
 
-// compareNow has a workload compared again now, unless it is to be compared again anyway.
+// compareNow schedules a comparison of a workload for now, unless one is scheduled already.
 func (n *notes) compareNow(key workload.Key) {
 	if _, waits := n.repetitions[key]; !waits {
 		n.repetitions[key] = n.now()
 	}
 }
 
-// nextRepetition returns when the next workload is compared again, and false if none is.
+// nextRepetition returns when the next scheduled comparison is due, and false if there is none.
 func (n *notes) nextRepetition() (time.Time, bool) {
 	var next time.Time
 	for _, due := range n.repetitions {
@@ -110,14 +110,14 @@ func (n *notes) nextRepetition() (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// revertedMessage says who reverted a rollout, and what comes next. The delays are Options.RevertDelays.
+// revertedMessage says who reverted a rollout and what happens next. The delays are Options.RevertDelays.
 func revertedMessage(w *workload.Workload, started events.Outcome, delays [plan.RevertRetries]time.Duration) string {
 	by := "another client"
 	switch {
 	case w.ManagerIsLast:
 		by = fmt.Sprintf("the field manager %q", w.Manager)
 	case w.Manager != "":
-		// A manager that has only removed what the actuator wrote does not appear in managedFields for that.
+		// A manager that has only removed the actuator's fields does not appear in managedFields for that.
 		by += fmt.Sprintf(", perhaps the field manager %q,", w.Manager)
 	}
 	count := 0

@@ -13,10 +13,10 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// arrival is how long after an actuator has stopped leading its patches may still arrive, and how long before that they were decided.
+// arrival is how long patches of a former leader may still arrive after it has stopped leading, and how long before that they were decided.
 const arrival = 2 * kube.PatchTimeout
 
-// started reports and follows a rollout that a patch of this actuator has started, given the outcome that says so.
+// started reports and follows a rollout that this actuator's patch has started. Started is its outcome.
 func (o *rollouts) started(ctx context.Context, result patchResult, started events.Outcome) {
 	r := o.begin(ctx, started)
 	r.own, r.rolled, r.before = true, result.after, result.task.workload.Rolled
@@ -27,12 +27,12 @@ func (o *rollouts) started(ctx context.Context, result patchResult, started even
 	o.log.InfoContext(r.context(ctx), "workload rolled", "workload", id.String(), "namespace", id.Namespace,
 		"cause", result.task.cause, "reason", started.Reason, "revision", started.Revision)
 	if result.after.ID.UID != result.task.workload.ID.UID {
-		// It was recreated. The index may still have the one before, or none.
+		// The workload was recreated. The index may still have the old one, or none.
 		o.end(ctx, result.after.Key(), events.VerbCompleted, reasonRolledOut, result.after.Progress.Message)
 	}
 }
 
-// restored reports a rollout that ended when the workload was created again from what an earlier attempt has kept, if no outcome says so.
+// restored reports the rollout of a workload that was created again from a saved manifest, if no outcome has reported it.
 func (o *rollouts) restored(ctx context.Context, w *workload.Workload) {
 	if !w.AtLast() || !w.IsUntold(o.told[w.Key()]) {
 		return
@@ -43,7 +43,7 @@ func (o *rollouts) restored(ctx context.Context, w *workload.Workload) {
 	o.end(ctx, w.Key(), events.VerbCompleted, reasonRolledOut, w.Progress.Message)
 }
 
-// begin reports and follows a rollout. The end of the one before is told first: the last outcome of a workload is about its last roll.
+// begin reports and follows a rollout. It first ends the previous one, as the last outcome of a workload must be about its last roll.
 func (o *rollouts) begin(ctx context.Context, started events.Outcome) *rollout {
 	key := workload.KeyOf(started.Workload)
 	delete(o.doubted, key)
@@ -55,7 +55,7 @@ func (o *rollouts) begin(ctx context.Context, started events.Outcome) *rollout {
 	return o.follow(ctx, started)
 }
 
-// review looks at a workload that has changed or gone. While its kind is not served, nobody knows what has become of it.
+// review handles a workload that has changed or was deleted. While its kind is not served, its state is unknown.
 func (o *rollouts) review(ctx context.Context, key workload.Key) {
 	o.reviewShadow(key)
 	if o.index.IsUnserved(key, o.now()) {
@@ -69,7 +69,7 @@ func (o *rollouts) review(ctx context.Context, key workload.Key) {
 		delete(o.doubted, key)
 	}
 	if o.patcher.busy(key) {
-		return // Until the patch is finished, it is not known who made the revision.
+		return // Until the patch is finished, the origin of the revision is unknown.
 	}
 	o.releaseRecovered(ctx, key, w)
 	if w != nil {
@@ -79,7 +79,7 @@ func (o *rollouts) review(ctx context.Context, key workload.Key) {
 	o.notes.mark(ctx, key, nil)
 }
 
-// releaseRecovered looks at a workload that had failed. It has recovered when its pods are ready after all, for long enough if others wait.
+// releaseRecovered handles a workload that had failed. It has recovered when its pods are ready, for long enough if others wait.
 func (o *rollouts) releaseRecovered(ctx context.Context, key workload.Key, w *workload.Workload) {
 	o.peers.clear(key, w)
 	failed := o.peers.keys[key]
@@ -102,7 +102,7 @@ func (o *rollouts) releaseRecovered(ctx context.Context, key workload.Key, w *wo
 	o.orders.review(key)
 }
 
-// bake returns how long the pods of a workload must stay ready after the rollout that is followed.
+// bake returns how long the pods of a workload must stay ready after the followed rollout.
 func (o *rollouts) bake(key workload.Key, w *workload.Workload) time.Duration {
 	r := o.followed[key]
 	if r == nil || w == nil || r.ready.IsZero() && w.Progress.State != workload.Complete || !o.orders.isTrying(w, r) {
@@ -111,7 +111,7 @@ func (o *rollouts) bake(key workload.Key, w *workload.Workload) time.Duration {
 	return w.Bake()
 }
 
-// reviewFollowed looks at the rollouts in progress and those that have failed: pods may have stayed ready for long enough by now.
+// reviewFollowed checks the rollouts in progress and the failed ones, as pods may have stayed ready for long enough.
 func (o *rollouts) reviewFollowed(ctx context.Context) {
 	for key := range o.followed {
 		o.review(ctx, key)
@@ -133,7 +133,7 @@ func (o *rollouts) reviewOverdue(ctx context.Context) {
 	o.restore(ctx)
 }
 
-// reportSlow writes a Kubernetes Event about each rollout that is slow, for whoever looks at the workload meanwhile.
+// reportSlow writes a Kubernetes Event about each slow rollout, for users who look at the workload.
 func (o *rollouts) reportSlow(ctx context.Context) {
 	for _, r := range o.followed {
 		if !r.isShown && o.now().Sub(r.started.StartedAt) >= slowRollout {
@@ -143,10 +143,10 @@ func (o *rollouts) reportSlow(ctx context.Context) {
 	}
 }
 
-// maxProblems is how much is reported about one workload, in characters: its author could otherwise make the log line arbitrarily long.
+// maxProblems limits the reported problems of a workload, in characters, as its author could make the log line arbitrarily long.
 const maxProblems = 1000
 
-// reportProblems logs the problems of a workload and writes a Kubernetes Event about its annotations, once for each wording.
+// reportProblems logs the problems of a workload and writes a Kubernetes Event about its annotations, once for each text.
 func (o *rollouts) reportProblems(ctx context.Context, w *workload.Workload) {
 	texts := make([]string, 0, len(w.Problems))
 	for _, err := range w.Problems {
@@ -158,7 +158,7 @@ func (o *rollouts) reportProblems(ctx context.Context, w *workload.Workload) {
 	}
 	o.problems[w.Key()] = is
 	if is.isOrphan && !was.isOrphan {
-		o.log.WarnContext(ctx, "controller not known; rolling the workload itself", "workload", w.ID.String(), "namespace", w.ID.Namespace,
+		o.log.WarnContext(ctx, "unknown controller; rolling the workload itself", "workload", w.ID.String(), "namespace", w.ID.Namespace,
 			"controller", w.Owner.Kind+"/"+w.Owner.Name)
 	}
 	if is.text != "" && is.text != was.text {
@@ -167,7 +167,7 @@ func (o *rollouts) reportProblems(ctx context.Context, w *workload.Workload) {
 	}
 }
 
-// doubt takes a patch that failed, but may have been applied. Another client that has rolled the workload has until then to report that.
+// doubt remembers a failed patch that may have been applied. If another client rolled the workload, that client has time to report it first.
 func (o *rollouts) doubt(r *task, byOthers bool) {
 	if !r.rolls {
 		return
@@ -182,7 +182,7 @@ func (o *rollouts) doubt(r *task, byOthers bool) {
 	o.doubted[r.key()] = d
 }
 
-// tellUntold reports a roll for which the response was lost, or whose patch an earlier leader has sent.
+// tellUntold reports a roll whose response was lost, or whose patch an earlier leader sent.
 func (o *rollouts) tellUntold(ctx context.Context, w *workload.Workload) {
 	d, doubted := o.doubted[w.Key()]
 	if !doubted && o.now().Before(o.resumed.Add(arrival)) {

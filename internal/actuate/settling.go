@@ -8,18 +8,18 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// settling keeps the events by which workloads seem to need nothing, until each workload has been quiet for the debounce window. One command may
-// remove a key and change its reader a moment later. So the actuator decides about these events once more, and reports the second decision alone.
+// settling keeps events that seem to need no action until the workload has been quiet for the debounce window: one command may remove a key and
+// change its reader a moment later. So the actuator decides about these events again, and reports only the second decision.
 type settling struct {
 	*term
 	byKey map[workload.Key]*unsettled
-	// due is when the first of them may be quiet, or earlier.
+	// due is when the first workload may be quiet, or earlier.
 	due time.Time
 }
 
-// unsettled is a workload that seems to need nothing, and the events that say so.
+// unsettled is a workload with events that seem to need no action.
 type unsettled struct {
-	// seen is the workload as it was when the newest event came. It may be gone since.
+	// seen is the workload when the newest event arrived. The workload may have been deleted since.
 	seen       *workload.Workload
 	first, due time.Time
 	events     map[events.Source]*takenEvent
@@ -29,8 +29,8 @@ func newSettling(t *term) *settling {
 	return &settling{term: t, byKey: make(map[workload.Key]*unsettled)}
 }
 
-// keeps takes an event by which a workload seems to need nothing, and reports whether it took it. It leaves an event whose decision is not reported,
-// and one that came longer than the debounce window ago.
+// keeps takes an event that seems to need no action, and reports whether it took it. It leaves events whose decision is not reported, and those that
+// the loop took longer than the debounce window ago.
 func (s *settling) keeps(e *takenEvent, w *workload.Workload, decision plan.Decision) bool {
 	now, key, source := s.now(), w.Key(), e.change.Source
 	if decision.Reason.Silent() || !now.Before(e.at.Add(s.options.Settle)) {
@@ -51,7 +51,7 @@ func (s *settling) keeps(e *takenEvent, w *workload.Workload, decision plan.Deci
 	return true
 }
 
-// drop forgets the event of a source without an outcome, because there is a later event.
+// drop forgets the event of a source without an outcome, because a later event replaces it.
 func (s *settling) drop(key workload.Key, source events.Source) {
 	u := s.byKey[key]
 	if u == nil || u.events[source] == nil {
@@ -66,7 +66,7 @@ func (s *settling) drop(key workload.Key, source events.Source) {
 // next returns when a workload may be quiet, and false if there is none.
 func (s *settling) next() (time.Time, bool) { return s.due, len(s.byKey) > 0 }
 
-// take returns the workloads that have been quiet, and forgets them. While one is gathered, it waits for the end of that.
+// take removes and returns the workloads that have been quiet. A workload with an open debounce window stays until its end.
 func (s *settling) take() []*unsettled {
 	now := s.now()
 	if len(s.byKey) == 0 || now.Before(s.due) {
@@ -90,7 +90,7 @@ func (s *settling) take() []*unsettled {
 	return quiet
 }
 
-// abandon ends the spans of the events that are left. The next leader compares the sources with the records instead.
+// abandon ends the spans of the remaining events. The next leader compares the sources with the records instead.
 func (s *settling) abandon() {
 	for _, u := range s.byKey {
 		for _, e := range u.events {

@@ -11,20 +11,20 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// state has the last change of each source. A Follower fills it beside the loop, also while another actuator leads. It is safe for concurrent use.
+// state contains the last change of each source. A Follower fills it even while another actuator leads. It is safe for concurrent use.
 type state struct {
 	*events.LastChanges
 	now func() time.Time
-	// dirty gathers what is new once the stream has been read.
+	// dirty collects the news after the stream was first read.
 	dirty *dirtySet
-	// base has the last event of each source when the stream had been read for the first time. It is nil until then.
+	// base contains the last event of each source when the stream was first read. It is nil until then.
 	base map[events.Source]plan.Base
 	// gapFrom is plan.Memory.GapFrom. It is set before this actuator leads.
 	gapFrom time.Time
-	met     sync.Map // has a plan.Base of each workload of a kind that was not served at first: its version when it was met
+	met     sync.Map // contains a plan.Base, the version at first sight, of each workload whose kind was not served at first
 	// complete is closed when the stream has been read for the first time.
 	complete chan struct{}
-	// unreadable has something when an event came that cannot be read.
+	// unreadable has an element after an event that cannot be read.
 	unreadable chan struct{}
 }
 
@@ -51,11 +51,11 @@ func (s *state) Put(at events.Address, c *events.LastChange) {
 	select {
 	case <-s.complete:
 		s.dirty.tell(at.Source(), before, cameAt(c.Time(), s.now()))
-	default: // Who leads begins with everything that is there.
+	default: // A new leader begins with the whole state.
 	}
 }
 
-// Complete implements bus.Taker. What came while the stream was read for the first time is new.
+// Complete implements bus.Taker. Events that arrived while the stream was first read are news.
 func (s *state) Complete(last uint64) {
 	s.Forget(s.now())
 	if s.base != nil {
@@ -72,7 +72,7 @@ func (s *state) Complete(last uint64) {
 	close(s.complete)
 }
 
-// baseOf returns plan.Memory.Base for a workload and the last event of a source. It is nil if the stream was not read.
+// baseOf returns plan.Memory.Base for a workload and the last event of a source. It is nil if the stream was not read yet.
 func (s *state) baseOf(key workload.Key, source events.Source) *plan.Base {
 	if s.base == nil {
 		return nil
@@ -94,14 +94,14 @@ func (s *state) wait(ctx context.Context) bool {
 	}
 }
 
-// concerning returns the sources that may concern a workload, and have an event if it does not name them.
+// concerning returns the sources that may concern a workload. Those that it does not name itself have an event.
 func (s *state) concerning(w *workload.Workload) []events.Source {
 	if w.OptIn.Empty() {
 		return nil
 	}
 	list := w.Sources()
 	for _, kind := range events.SourceKinds() {
-		// A workload names a secret in a store without the store.
+		// A workload names a secret in a store without naming the store.
 		inStores := kind == events.KindOpenBao && slices.ContainsFunc(list, func(named events.Source) bool { return named.Kind == kind })
 		if !inStores && !w.OptIn.HasPatterns(kind) {
 			continue

@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// task is one patch of one workload. The goroutine that sends it reads it, so it does not change after its start; only the loop looks into pending.
+// task is a single patch of a workload. It does not change after its start, because another goroutine sends it; only the loop may read pending.
 type task struct {
 	kind     workload.Kind
 	workload *workload.Workload
@@ -24,33 +24,33 @@ type task struct {
 	// causes are the changes of the decisions that roll, the newest last.
 	causes []*pendingChange
 	cause  string
-	// content is what is new in the record, by source.
+	// content is the new part of the record, by source.
 	content map[string]workload.RolledFor
-	// rolls is false for a patch that only records, also after pods were asked to reload, if way says so.
+	// rolls is false for a patch that only records, also one after a reload in place (see way).
 	rolls bool
 	way   way
-	// reloaded is how many pods have answered a request to reload this content before an earlier attempt. They are not asked again.
+	// reloaded is how many pods have answered a request to reload this content in an earlier attempt. They are not asked again.
 	reloaded int
-	// forDeletion says that one of the sources was deleted, which may be with the whole namespace.
+	// forDeletion says that one of the sources was deleted, perhaps with the whole namespace.
 	forDeletion bool
 	patch       workload.Patch
-	// finish is called with the result of a patch that is for no pending change. If nil, the dispatcher takes it.
+	// finish is called with the result of a patch without pending changes. If nil, the dispatcher handles the result.
 	finish func(context.Context, patchResult)
-	// background says that the patch takes no worker from others.
+	// background says that the patch uses no worker.
 	background bool
-	// restores is the workload that the patch creates again, if that is not its own.
+	// restores is the workload that the patch creates again, if it is not the patched one.
 	restores workload.Key
 	// decided is when the decisions were made.
 	decided time.Time
-	// pending has the changes that are released when the patch is finished. It is nil if the patch is for none.
+	// pending contains the changes to release when the patch is finished. It is nil if there are none.
 	pending *pending
 	// attempts counts the failed patches before this one.
 	attempts int
-	// span is that of the decision, which has ended. What follows is traced below it. The caller of newTask sets it.
+	// span is the ended span of the decision, the parent of later spans. The caller of newTask sets it.
 	span trace.Span
 }
 
-// key is the workload that nothing else may be done with meanwhile.
+// key is the workload that must not have another task meanwhile.
 func (r *task) key() workload.Key {
 	if r.restores != (workload.Key{}) {
 		return r.restores
@@ -58,12 +58,12 @@ func (r *task) key() workload.Key {
 	return r.workload.Key()
 }
 
-// context returns ctx with the span of the decision, and without its cancellation: a patch that was started is finished.
+// context returns ctx with the decision's span and without its cancellation, as a started patch is finished.
 func (r *task) context(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(context.WithoutCancel(ctx), r.span)
 }
 
-// newTask makes the one patch of a workload, given the decisions in the order of their sources. The same changes always give the same patch.
+// newTask makes the patch for the decisions, which are in the order of their sources. Equal changes always make an equal patch.
 func newTask(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p *pending, now time.Time) (*task, error) {
 	r := &task{
 		kind: k, workload: w, decisions: decisions, cause: describeCause(decisions, p.changes),
@@ -88,7 +88,7 @@ func newTask(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 	}
 	write := workload.Write{Rolled: r.content, Rolls: r.rolls, InPlace: r.way.inPlace, RolledAt: now, Cause: r.cause}
 	if len(r.causes) > 0 {
-		// The context of the change, not of the decision: that one would be another at each attempt.
+		// This is the context of the change: that of the decision would differ at each attempt.
 		write.Traceparent = r.newest().change.Trace.Parent
 		for _, c := range r.causes {
 			write.Changes = append(write.Changes, workload.Change{
@@ -103,7 +103,7 @@ func newTask(k workload.Kind, w *workload.Workload, decisions []plan.Decision, p
 	return r, err
 }
 
-// writtenAt returns when a change was written by the API server's clock, zero if that is not known, as for a deletion or a path in a store.
+// writtenAt returns when a change was written by the API server's clock, zero if unknown, as for a deletion or a secret in a store.
 func writtenAt(change events.Change) time.Time {
 	if change.Verb == events.VerbDeleted || change.Source.Kind == events.KindOpenBao {
 		return time.Time{}
@@ -113,7 +113,7 @@ func writtenAt(change events.Change) time.Time {
 
 func (r *task) newest() *pendingChange { return r.causes[len(r.causes)-1] }
 
-// older orders changes by their resourceVersion, and by their source if that does not decide.
+// older orders changes by resourceVersion, and then by source.
 func older(a, b *pendingChange) int {
 	if order := events.CompareVersions(a.change.ResourceVersion, b.change.ResourceVersion); order != 0 {
 		return order
@@ -121,10 +121,10 @@ func older(a, b *pendingChange) int {
 	return strings.Compare(a.change.Source.String(), b.change.Source.String())
 }
 
-// maxCause is how long a cause may be before the sources that follow are only counted. A person reads it, on the pod template.
+// maxCause is the length of a cause, in bytes, after which further sources are only counted. Users read it on the pod template.
 const maxCause = 1 << 10
 
-// describeCause returns what a patch is for, and what was behind it: "secret/db (password) by externalsecret/db, configmap/app".
+// describeCause returns the sources of a patch with their causes: "secret/db (password) by externalsecret/db, configmap/app".
 func describeCause(decisions []plan.Decision, changes map[events.Source]*pendingChange) string {
 	var causes []string
 	size, more := 0, 0
@@ -154,12 +154,12 @@ func describeCause(decisions []plan.Decision, changes map[events.Source]*pending
 // patchResult is the result of a patch.
 type patchResult struct {
 	task *task
-	// after is the workload in the API server's answer, which came at a time.
+	// after is the workload in the API server's response, which arrived at the time at.
 	after *workload.Workload
 	at    time.Time
 	// reloaded is the number of pods that have answered a request to reload before the patch.
 	reloaded int
-	// unrecorded is why the record could not be written on the workload, or nil if it could.
+	// unrecorded is why the record could not be written on the workload, or nil.
 	unrecorded error
 	err        error
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// overdueCheck is how often the loop looks for rollouts that take too long.
+// overdueCheck is the interval between checks for overdue rollouts.
 const overdueCheck = 5 * time.Second
 
-// Actuator rolls the workloads that depend on what changed. Make one with New.
+// Actuator rolls workloads when their sources change. Make one with New.
 type Actuator struct {
 	surroundings
 
 	// syncWatch is nil without Options.ForceSync.
 	syncWatch *forcesync.Watch
 	leading   atomic.Bool
-	// unconfined is which of the policies that confine this account are missing. It points to nothing until that is known.
+	// unconfined contains the problems of the policies that confine this account. It is nil until the first check has succeeded.
 	unconfined atomic.Pointer[[]string]
 }
 
-// surroundings outlive a loop, which lives for one term as the leader.
+// surroundings outlive a loop, which lives for one term of leadership.
 type surroundings struct {
 	options   Options
 	kinds     workload.Kinds
@@ -39,7 +39,7 @@ type surroundings struct {
 	snapshots *atomic.Pointer[snapshot]
 }
 
-// term has what the parts of a loop share, and the parts, which embed it. Each changes its own state alone.
+// term contains the parts of a loop and the state that they share. The parts embed it; each changes only its own state.
 type term struct {
 	*surroundings
 	now        func() time.Time

@@ -15,14 +15,14 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// workloadNames has the attribute for the name of each kind of workload.
+// workloadNames contains the attribute for the name of each kind of workload.
 var workloadNames = map[string]attribute.Key{
 	"deployment":  semconv.K8SDeploymentNameKey,
 	"statefulset": semconv.K8SStatefulSetNameKey,
 	"daemonset":   semconv.K8SDaemonSetNameKey,
 	"cronjob":     semconv.K8SCronJobNameKey,
 	"job":         semconv.K8SJobNameKey,
-	"rollout":     "k8s.rollout.name", // The semantic conventions have none.
+	"rollout":     "k8s.rollout.name", // The semantic conventions have no such attribute.
 }
 
 func workloadAttributes(id events.Workload) []attribute.KeyValue {
@@ -33,7 +33,7 @@ func workloadAttributes(id events.Workload) []attribute.KeyValue {
 	return attributes
 }
 
-// failRequest marks the span of a request that failed. The message is in the log only: an admission webhook may have worded it.
+// failRequest marks the span of a failed request. The message is only in the log, because it may come from an admission webhook.
 func failRequest(span trace.Span, err error) {
 	kind := semconv.ErrorType(err)
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
@@ -49,7 +49,7 @@ const reasonKey = attribute.Key("keyturn.reason")
 
 func addDecision(span trace.Span, decision plan.Decision) {
 	if !span.IsRecording() {
-		return // Nobody traces, or not this change: the attributes need not be made.
+		return // Skip the attributes if this change is not traced.
 	}
 	span.AddEvent(decision.Reason.String(), trace.WithAttributes(
 		attribute.String("keyturn.source", decision.Source.String()),
@@ -58,7 +58,7 @@ func addDecision(span trace.Span, decision plan.Decision) {
 	))
 }
 
-// startPlan starts the span of a decision below the newest of the changes. All changes are linked to it, also those that were superseded.
+// startPlan starts the span of a decision as a child of the newest change. It links all changes, including superseded ones.
 func startPlan(ctx context.Context, tracer trace.Tracer, p *pending, w *workload.Workload) trace.Span {
 	var newest *takenEvent
 	for _, c := range p.changes {
