@@ -22,15 +22,15 @@ type Bus struct {
 	logger  *slog.Logger
 	now     func() time.Time // time.Now, except in tests
 
-	told          *events.Notices // of the streams that are full
+	told          *events.Notices // about full streams
 	guardInterval time.Duration   // the constant of that name, except in tests
-	share         *historyShare   // how much of StreamHistory a namespace may take
+	share         *historyShare   // the shares of StreamHistory that namespaces may use
 	secrets       secrets
 
 	deadLetters jetstream.Stream
 }
 
-// answerTimeout bounds the wait for a stream's answer. A server that is lost with the message never answers, but the next one will.
+// answerTimeout bounds the wait for a stream's response. If a server was lost together with the message, another server responds to the next one.
 const answerTimeout = 3 * time.Second
 
 // Open verifies the streams of a cluster and returns its bus. It waits up to 5 seconds for missing streams, and up to a minute for the servers to
@@ -70,7 +70,7 @@ func (b *Bus) streams() map[string]*jetstream.Stream {
 // Cluster returns the configured name of the cluster.
 func (b *Bus) Cluster() string { return b.cluster }
 
-// OnReconnect sends to a channel that has room for one signal each time the connection to NATS is up again, until ctx is done or the connection is
+// OnReconnect sends a signal, unless the channel is full, each time the connection to NATS is up again, until ctx is done or the connection is
 // closed.
 func (b *Bus) OnReconnect(ctx context.Context, reconnected chan<- struct{}) {
 	connection := b.js.Conn()

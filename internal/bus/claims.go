@@ -39,7 +39,7 @@ func (b *Bus) Claim(ctx context.Context, uid, replaces string) error {
 		if _, err := b.supersede(ctx, msg, id, "", stored.Seq); !errors.Is(err, ErrConflict) {
 			return err
 		}
-		// Another watcher was faster. Look whether its claim is for this cluster or for another one.
+		// Another watcher was faster. Its claim may be for this cluster or for another one.
 	}
 }
 
@@ -69,18 +69,18 @@ func (b *Bus) claimed(ctx context.Context) (events.Stored, events.Claim, error) 
 	return stored, claim, nil
 }
 
-// contest returns nil if, given the current claim, the name is free to take or already belongs to the cluster. A claim of another cluster on a NATS
-// on which there is no other ends nobody: it is on a volume that came from there, or somebody has the key of the watcher's NATS user.
+// contest returns nil if the current claim leaves the name free, or belongs to the cluster already. If no other cluster uses this NATS, another
+// cluster's claim does not block the name: it came with a volume from there, or somebody has the key of the watcher's NATS user.
 func (b *Bus) contest(ctx context.Context, found events.Claim, uid, replaces string) error {
 	if found.UID == "" || found.UID == uid || found.UID == replaces {
 		return nil
 	}
-	changes, err := b.changes.Info(ctx) // It may have become a leaf node of a hub since.
+	changes, err := b.changes.Info(ctx) // The server may be a leaf node of a hub by now.
 	if err != nil {
 		return fmt.Errorf("reading stream %s: %w", events.StreamChanges, err)
 	}
 	if changes.Config.Metadata[soleKey] != "" {
-		b.logger.ErrorContext(ctx, "the name of this cluster is claimed for another one on its own nats, it is taken back: unless the volume came "+
+		b.logger.ErrorContext(ctx, "another cluster has claimed the name of this one on its own nats; taking it back: unless the volume came "+
 			"from that cluster, replace the keys of the nats users", "cluster", b.cluster, "uid", found.UID, "claimed", found.Time)
 		return nil
 	}
@@ -89,8 +89,8 @@ func (b *Bus) contest(ctx context.Context, found events.Claim, uid, replaces str
 		ErrClaimed, b.cluster, found.UID, found.Time.UTC().Format(time.RFC3339), uid, found.UID)
 }
 
-// PublishWatched publishes a Watched: every source in the scope that existed at the given time is on the stream. Because the event is a
-// state and not a change, it is on StreamChanges only, where the next one supersedes it, or it expires after 30 days.
+// PublishWatched publishes a Watched: every source in the scope that existed at the given time is on the stream. Because the event is a state and not
+// a change, it is only on StreamChanges, where the next one supersedes it, or it expires after 30 days.
 func (b *Bus) PublishWatched(ctx context.Context, scope events.Scope, at time.Time) error {
 	w := events.Watched{Cluster: b.cluster, Time: at.UTC(), Scope: scope}
 	msg, id, err := b.message(w.Event, w.Subject())
@@ -103,7 +103,7 @@ func (b *Bus) PublishWatched(ctx context.Context, scope events.Scope, at time.Ti
 	return nil
 }
 
-// Watched returns the last Watched of each scope in the bus's cluster. It leaves out events that it cannot read.
+// Watched returns the last Watched of each scope in the bus's cluster. It omits unreadable events.
 func (b *Bus) Watched(ctx context.Context) ([]events.Watched, error) {
 	var list []events.Watched
 	err := b.State(ctx, []string{events.KindFilter(b.cluster, events.KindCluster)}, func(stored events.Stored) error {
@@ -113,7 +113,7 @@ func (b *Bus) Watched(ctx context.Context) ([]events.Watched, error) {
 		}
 		w, err := events.ReadStored(stored, events.ParseWatched)
 		if err != nil {
-			b.logger.WarnContext(ctx, "cannot read until when sources were watched", "subject", stored.Subject, "err", err)
+			b.logger.WarnContext(ctx, "cannot read a watch time", "subject", stored.Subject, "err", err)
 			return nil
 		}
 		list = append(list, w)

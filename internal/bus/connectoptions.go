@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// If a server vanishes without closing the connection, for example because its machine lost power, the client notices after 6 seconds. The
-// other servers of its cluster take about as long to carry on without it. TCP alone would take minutes.
+// If a server vanishes without closing the connection, for example because of a power loss, the client notices after 6 seconds. The other servers of
+// its cluster take about as long to replace it. TCP alone would take minutes.
 const (
 	pingInterval = 2 * time.Second
 	maxPings     = 2
@@ -27,9 +27,9 @@ const (
 // ConnectOptions configure the connection to NATS.
 type ConnectOptions struct {
 	URL string // lists server URLs, separated by commas; empty means nats://127.0.0.1:4222
-	// CredsFile holds a user's JWT and seed, or a bare NKey seed. It is read at each attempt to connect. Empty means no credentials.
+	// CredsFile contains a user's JWT and seed, or a bare NKey seed. It is read at each attempt to connect. Empty means no credentials.
 	CredsFile string
-	// CAFile holds the CAs of the server, in PEM, and makes TLS mandatory. It may be a folder with these in ca.crt and a client certificate in
+	// CAFile contains the CAs of the server, in PEM, and makes TLS mandatory. It may be a folder with the CAs in ca.crt and a client certificate in
 	// tls.crt and tls.key. It is read at each attempt. Empty means the CAs of the system.
 	CAFile  string
 	Name    string // identifies the connection in the server's monitoring
@@ -113,7 +113,7 @@ func Redact(urls string) (string, error) {
 		}
 		u, err := url.Parse(text)
 		if err != nil || u.Host == "" {
-			// url.Error quotes the URL, and with it the credentials.
+			// url.Error quotes the URL, including the credentials.
 			return "", errors.New("nats-url: want URLs like nats://host:4222, separated by commas")
 		}
 		shown = append(shown, u.Scheme+"://"+u.Host)
@@ -147,7 +147,7 @@ func credentials(path string, user *nkeyUser) (nats.Option, error) {
 	return nats.Nkey(public, user.sign), nil
 }
 
-// nkeyUser authenticates with a bare NKey. The client library reads the public key only once, also if the seed was rotated.
+// nkeyUser authenticates with a bare NKey. The client library reads the public key only once, even after a rotation of the seed.
 type nkeyUser struct {
 	path string
 	conn atomic.Pointer[nats.Conn] // set once nats.Connect has returned

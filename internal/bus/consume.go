@@ -18,22 +18,22 @@ import (
 
 // ConsumeOptions configures Bus.Consume and Bus.ConsumeOutcomes.
 type ConsumeOptions struct {
-	// Durable is the name of the consumer, which keeps its position across restarts. Its name on the server has a further part: see
-	// secrets.consumerName. Required.
+	// Durable is the name of the consumer, which keeps its position across restarts. On the server, its name has a suffix: see secrets.consumerName.
+	// Required.
 	Durable string
-	// FilterSubjects restricts what is consumed. If empty, Consume reads the changes of the bus's cluster, and ConsumeOutcomes reads its outcomes.
+	// FilterSubjects restricts the consumed events. If empty, Consume reads the changes of the bus's cluster, and ConsumeOutcomes reads its outcomes.
 	FilterSubjects []string
 	MaxAckPending  int // limits the events in flight; zero means 1024
 	// AckWait is how long the events of a process that died stay in flight before another process gets them. A live process
 	// sends a heartbeat for each event in flight three times per AckWait. Zero means 30 seconds.
 	AckWait time.Duration
-	// FromNow makes a consumer that does not exist yet start with the next event, as ConsumeOutcomes always does, and not with the state.
+	// FromNow makes a new consumer start with the next event, as ConsumeOutcomes always does, and not with the state of the stream.
 	FromNow bool
 	// Backoff returns the delay before the redelivery of an event whose handling failed, given the number of deliveries so far.
 	// Nil means 1 second, doubled up to 1 minute, with a fifth of jitter.
 	Backoff func(deliveries int) time.Duration
-	// WithoutDeadLetters makes Consume drop the events that it rejects without a copy on StreamDeadLetters. It is for a program whose
-	// events the actuator also reads, which makes the copy. ConsumeOutcomes makes none, because StreamHistory keeps the event.
+	// WithoutDeadLetters makes Consume drop rejected events without a copy on StreamDeadLetters. It is for programs whose events the actuator reads,
+	// too, because the actuator makes the copy. ConsumeOutcomes makes none, because StreamHistory keeps the event.
 	WithoutDeadLetters bool
 	// OnReject is called, with one of the Reason constants, for each event that is rejected before the handler sees it. It may be nil.
 	OnReject func(ctx context.Context, reason string)
@@ -62,10 +62,10 @@ func redeliveryDelay(deliveries int) time.Duration {
 // Consume passes the changes of the cluster to the handler, one at a time and in the order of the stream, until ctx is done, and then returns nil.
 // The handler should return quickly and call Delivery.Done later, from any goroutine. A redelivered event is out of order.
 //
-// Consume creates the durable consumer if there is none, and updates it if it differs from the options. It returns an error
-// if the server rejects the update, or allows less in flight. Everything else is logged and retried with backoff: a restart of NATS, or a consumer
-// that was deleted, which is created again and starts from the state of the stream. The server deletes it after 30 days without a reader, as when the
-// key of the program's NATS user has been replaced.
+// Consume creates the durable consumer if there is none, and updates it if it differs from the options. It returns an error if the server rejects the
+// update, or allows fewer events in flight. Everything else is logged and retried with backoff: a restart of NATS, or a deleted consumer, which is
+// created again and starts from the state of the stream. The server deletes a consumer after 30 days without a reader, for example if the key of the
+// program's NATS user was replaced.
 func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx context.Context, d *Delivery)) error {
 	if len(opts.FilterSubjects) == 0 {
 		opts.FilterSubjects = events.SourceFilters(b.cluster)
@@ -93,7 +93,7 @@ func (b *Bus) ConsumeOutcomes(ctx context.Context, opts ConsumeOptions, handler 
 	return c.run(ctx, handler)
 }
 
-// consumerConfig returns what the consumer has to be, with the given name on the server.
+// consumerConfig returns the required configuration of the consumer with the given name on the server.
 func (o ConsumeOptions) consumerConfig(name string) jetstream.ConsumerConfig {
 	deliver := jetstream.DeliverAllPolicy
 	if o.FromNow {
@@ -149,8 +149,8 @@ func ensureConsumer(
 	return nil, err
 }
 
-// consumerDifferences returns the fields in which a consumer differs from what is wanted. It compares every field that can keep
-// events, or parts of them, from being delivered: anyone who may create consumers of the stream may set these fields.
+// consumerDifferences returns the fields in which a consumer differs from the wanted configuration. It compares every field that can keep events, or
+// parts of them, from being delivered: anyone who may create consumers of the stream may set these fields.
 func consumerDifferences(have, want jetstream.ConsumerConfig, now time.Time) []difference {
 	have.FilterSubject, have.FilterSubjects = "", filtersOf(have)
 	must := have

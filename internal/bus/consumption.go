@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	silences      = 3                // after so many missing signs of life in a row a consumer reconnects, to another server if there is one
-	pullExpiry    = 10 * time.Second // after how long the server ends a request for messages; a consumer that hears nothing gives up much earlier
-	guardInterval = time.Minute      // how often the consumer is compared with what is required
+	silences      = 3                // consecutive missing heartbeats after which a consumer reconnects, to another server if there is one
+	pullExpiry    = 10 * time.Second // when the server ends a request for messages; a consumer without heartbeats gives up much earlier
+	guardInterval = time.Minute      // how often the consumer is compared with the required configuration
 )
 
 // consumption is one call of Consume or ConsumeOutcomes.
@@ -30,7 +30,7 @@ type consumption struct {
 	name       string // of the consumer on the server
 	ofOutcomes bool   // set for a call of ConsumeOutcomes
 	heartbeat  *heartbeat
-	buries     atomic.Int64 // when a dead letter may be published, in nanoseconds since 1970: later, after one that failed
+	buries     atomic.Int64 // earliest time of the next dead letter, in nanoseconds since 1970: later after a failure
 }
 
 func (b *Bus) newConsumption(stream jetstream.Stream, opts ConsumeOptions) (*consumption, error) {
@@ -41,8 +41,8 @@ func (b *Bus) newConsumption(stream jetstream.Stream, opts ConsumeOptions) (*con
 	}, err
 }
 
-// newConsumerBackoff returns the delays between the attempts of a consumer: half a second, doubled up to 4 seconds. A program has few
-// consumers, and nothing is told, posted or projected until they have found the stream again.
+// newConsumerBackoff returns the delays between the attempts of a consumer: half a second, doubled up to 4 seconds. A program has few consumers, and
+// nothing is notified or projected until they have found the stream again.
 func newConsumerBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4, Cap: 4 * time.Second}
 }
@@ -75,14 +75,14 @@ func (c *consumption) run(ctx context.Context, handler func(context.Context, *De
 	}
 }
 
-// afterSilence returns how many times in a row the server has been silent, where before is the previous count and lasted how long the consumer worked
-// in between. If that is too often, it reconnects, unless it is of outcomes: other readers of the connection do.
+// afterSilence returns the number of consecutive silences of the server. Before is the previous count, and lasted is how long the consumer worked in
+// between. After too many, it reconnects, unless the consumer is for outcomes, because other readers of the connection do.
 func (c *consumption) afterSilence(ctx context.Context, before int, lasted time.Duration, err error) int {
 	if !errors.Is(err, jetstream.ErrNoHeartbeat) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) {
 		return 0
 	}
 	if lasted > pullExpiry {
-		before = 0 // It has heard from the server meanwhile.
+		before = 0 // It has received something meanwhile.
 	}
 	connection := c.bus.js.Conn()
 	if c.ofOutcomes || before+1 < silences || !connection.IsConnected() {
@@ -101,11 +101,11 @@ func (c *consumption) find(ctx context.Context) (jetstream.Consumer, error) {
 	return ensureConsumer(ctx, c.stream, c.opts.Durable, c.opts.consumerConfig(c.name), c.bus.logger)
 }
 
-// guard compares the consumer with what is required: one that is paused or sends only headers looks as if it had no events.
+// guard compares the consumer with the required configuration: a paused consumer, or one that sends only headers, looks as if it had no events.
 func (c *consumption) guard(ctx context.Context) {
 	for kube.Sleep(ctx, c.bus.guardInterval) {
 		if _, err := c.find(ctx); err != nil && ctx.Err() == nil && !IsSilence(err) {
-			c.bus.logger.WarnContext(ctx, "consumer cannot be compared with what is required", "durable", c.opts.Durable, "err", err)
+			c.bus.logger.WarnContext(ctx, "cannot compare a consumer with its required configuration", "durable", c.opts.Durable, "err", err)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (c *consumption) fetch(ctx context.Context, handler func(context.Context, *
 	}
 }
 
-// receive returns the delivery of a message, or nil if it rejects it.
+// receive returns the delivery of a message, or nil if the message is rejected.
 func (c *consumption) receive(ctx context.Context, msg jetstream.Msg) *Delivery {
 	meta, err := msg.Metadata()
 	if err != nil {

@@ -25,7 +25,7 @@ func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]events.DeadLetter, 
 	return letters, err
 }
 
-// RejectLast dead-letters the last event at an address, unless it can be read or has been, and returns the reason, or "" if it did not.
+// RejectLast dead-letters the last event at an address, unless it is readable or was dead-lettered, and returns the reason, or "" if it did not.
 func (b *Bus) RejectLast(ctx context.Context, at events.Address) (reason string, err error) {
 	raw, err := b.last(ctx, at.Subject())
 	switch {
@@ -36,7 +36,7 @@ func (b *Bus) RejectLast(ctx context.Context, at events.Address) (reason string,
 	}
 	_, err = events.NewStored(raw.Subject, raw.Sequence, raw.Time, raw.Header, raw.Data).LastChange()
 	if err == nil {
-		return "", nil // A later event has taken its place.
+		return "", nil // A later event has replaced it.
 	}
 	reject, rejected := errors.AsType[*events.RejectError](err)
 	if !rejected {

@@ -18,7 +18,7 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// deadLetterTimeout bounds the publication of a dead letter, and deadLetterPause follows one that failed: all other events wait for each.
+// deadLetterTimeout bounds the publication of a dead letter, and deadLetterPause is the pause after a failure: all other events wait.
 const deadLetterTimeout, deadLetterPause = 5 * time.Second, 30 * time.Second
 
 // Delivery is one delivery of an event to a handler. It is in flight until the handler calls Done.
@@ -34,7 +34,7 @@ type Delivery struct {
 	header  nats.Header
 	data    []byte
 
-	consumption *consumption // delivers the event in msg; nil if no consumer waits for an answer
+	consumption *consumption // delivers the event in msg; nil if no consumer waits for an acknowledgement
 	msg         jetstream.Msg
 	done        atomic.Bool
 }

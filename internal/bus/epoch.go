@@ -13,43 +13,43 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Taker gets what a Follower reads. An event may come more than once, and an earlier event of a source after a later one, as LastChanges.Put expects.
+// Taker receives the events that a Follower reads. An event may come several times, and an older event after a newer one, as LastChanges.Put expects.
 type Taker interface {
 	// Put is called for each event, from several goroutines. An event that could not be read has no verb.
 	Put(at events.Address, c *events.LastChange)
-	// Complete is called when everything has been put that the stream had when a reading of it began, up to the sequence last.
+	// Complete is called after everything that was on the stream when a reading began, up to the sequence last, has been put.
 	Complete(last uint64)
 }
 
 const (
-	// consumerHeartbeat is how often the server of a consumer says that there is nothing new. After two that are missing the consumer is lost.
+	// consumerHeartbeat is the interval of the server's heartbeats without events. After two missing ones, the consumer counts as lost.
 	consumerHeartbeat = 15 * time.Second
 	completePoll      = 100 * time.Millisecond // how long an epoch waits for another message before it asks whether there is one
-	// maxUnasked is how many consumers of a filter in a row may get no request: one may be lost, more mean that the permission is missing.
+	// maxUnasked is how many consecutive consumers of a filter may get no request: one may be lost, but more mean that the permission is missing.
 	maxUnasked   = 4
-	tombstoneDue = events.TombstoneTTL - time.Hour // the age from which the stream may have dropped a deletion, whatever the difference of the clocks
+	tombstoneDue = events.TombstoneTTL - time.Hour // the age at which the stream may have dropped a deletion, despite different clocks
 )
 
-// epoch is one reading of the last event of every source, and what follows it.
+// epoch is one reading of the last event of every source, and of the events that follow.
 //
-// Each filter has a consumer of its own, for the reason that Reader.State has. It begins with the last event of each subject and goes on with new
-// events. If another consumer had those, it could be on a server that is ahead of the first one, and what is between the two would be missed.
+// Each filter has its own consumer, for the reason described at Reader.State. It begins with the last event of each subject and continues with new
+// events. A second consumer for the new ones could be on a server that is ahead of the first one, and events in between would be missed.
 type epoch struct {
 	bus    *Bus
 	taker  Taker
 	number uint32
-	// created is when the stream was created, and first is the sequence of its last message when the epoch began. last is what first is now.
+	// created is when the stream was created. first is the sequence of its last message when the epoch began, and last is the current one.
 	created     time.Time
 	first, last uint64
-	settled     time.Time // when no server of the stream lacks anything any more that it had when the epoch began
-	// complete has a value for each filter of which everything up to first has been put, and failed one for each that is not followed any more.
+	settled     time.Time // when no server of the stream lacks any event from the beginning of the epoch
+	// complete has a value for each filter for which everything up to first has been put, and failed one for each that is not followed any more.
 	complete chan struct{}
 	failed   chan error
 	stop     context.CancelFunc // ends the epoch
 	parts    sync.WaitGroup     // the goroutines to wait for
 
 	mu sync.Mutex
-	// newest is the message with the highest sequence that was put.
+	// newest is the put message with the highest sequence.
 	newest struct {
 		subject string
 		seq     uint64
@@ -64,7 +64,7 @@ func (e *epoch) end() {
 	e.parts.Wait()
 }
 
-// follow reads what matches a filter until ctx is done or reading fails.
+// follow reads the events of a filter until ctx is done or reading fails.
 func (e *epoch) follow(ctx context.Context, filter string) {
 	err := e.consume(ctx, filter)
 	for unasked := 1; errors.Is(err, errUnasked) && unasked < maxUnasked; unasked++ {
@@ -85,7 +85,7 @@ func (e *epoch) consumer(ctx context.Context, filter string) (jetstream.Consumer
 	return consumer, withConsumers(ctx, e.bus.changes, err)
 }
 
-// consume reads with one consumer. The error wraps errUnasked if another one must begin again.
+// consume reads with one consumer. The error wraps errUnasked if another consumer must begin again.
 func (e *epoch) consume(ctx context.Context, filter string) error {
 	consumer, err := e.consumer(ctx, filter)
 	if err != nil {
@@ -109,7 +109,7 @@ func (e *epoch) consume(ctx context.Context, filter string) error {
 			if isPut, err = e.bus.caughtUp(ctx, consumer, last, since); err != nil {
 				return err
 			}
-			// How far a consumer with nothing pending has come proves nothing: its server may lack the newest events for a while.
+			// The position of a consumer with nothing pending proves nothing: its server may lack the newest events for a while.
 			isPut = isPut && !time.Now().Before(e.settled)
 		case err != nil:
 			return err
@@ -152,7 +152,7 @@ func (e *epoch) put(ctx context.Context, stored events.Stored) {
 	e.taker.Put(at, &c)
 }
 
-// check returns an error that wraps errOtherStream if the stream does not have what was put, or has more. On another error nothing is known.
+// check returns an error that wraps errOtherStream if the stream lacks events that were put, or has more. Any other error means that this is unknown.
 func (e *epoch) check(ctx context.Context) error {
 	e.mu.Lock()
 	newest := e.newest

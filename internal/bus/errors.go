@@ -14,12 +14,12 @@ var (
 	// ErrConflict is wrapped by the error of Bus.PublishChange if the last event on the subject is not the expected one:
 	// another watcher of the cluster was faster. Read the subject with Bus.Last and compare again.
 	ErrConflict = errors.New("another event was published on this subject")
-	// ErrTooLarge is wrapped by the error of Bus.PublishChange if the server or the stream takes no message of this size, which Open has checked:
-	// its limit was lowered. It may be raised again.
+	// ErrTooLarge is wrapped by the error of Bus.PublishChange if the server or the stream accepts no message of this size, because its limit was
+	// lowered since Open checked it. It may be raised again.
 	ErrTooLarge = errors.New("the event is too large for nats")
 	// ErrClaimed is wrapped by the errors of Bus.Claim and Bus.CheckClaim if another cluster has the name.
 	ErrClaimed = errors.New("cluster name is already claimed")
-	// ErrRedelivered finishes a delivery whose event has been delivered again since. The later delivery answers for both.
+	// ErrRedelivered finishes a delivery whose event was delivered again. The later delivery is acknowledged for both.
 	ErrRedelivered = errors.New("the event was delivered again")
 )
 
@@ -32,28 +32,28 @@ var (
 	// errHeadersOnly finishes a delivery without data. The event is redelivered when the consumer, which sends headers only, is repaired.
 	errHeadersOnly = errors.New("the consumer sends headers only")
 	// errUnasked means that a consumer has messages but no request for them. A request is lost if it reaches a server of a cluster before that server
-	// has learned of the consumer, which is on another server. The server answers that there are no responders, and the iterator ignores that answer.
+	// knows the consumer, which is on another server. The server responds that there are no responders, and the iterator ignores this.
 	errUnasked = errors.New("the consumer was not asked for its messages")
-	// errLost is the error of a reading whose consumer was lost with its server, or whose messages were lost on their way.
+	// errLost means that a reading's consumer was lost with its server, or that its messages were lost in transit.
 	errLost  = fmt.Errorf("the consumer is silent, and messages are missing: %w", nats.ErrTimeout)
 	errFound = errors.New("found") // ends a reading early
-	// errOtherStream means that the stream is not as a Follower left it: it was restored or created again, or messages were removed.
+	// errOtherStream means that the stream has changed since a Follower read it: it was restored or created again, or messages were removed.
 	errOtherStream = errors.New("the stream has lost events")
 	errReconnected = errors.New("the connection was lost") // a Follower may have missed events while it had no connection
 )
 
-// The server's error codes for which nats.go has no names.
+// These are error codes of the server without names in nats.go.
 const (
 	errCodeNoClusterLeader       jetstream.ErrorCode = 10008 // JSClusterNotAvailErr
 	errCodeAccountResources      jetstream.ErrorCode = 10002 // the account has reached its limit
 	errCodeInsufficientResources jetstream.ErrorCode = 10023 // the server has reached its limit
-	errCodeMaxStreams            jetstream.ErrorCode = 10027 // the account has as many streams as it may have
-	errCodeStorageResources      jetstream.ErrorCode = 10047 // what the stream reserves does not fit
+	errCodeMaxStreams            jetstream.ErrorCode = 10027 // the account has reached its number of streams
+	errCodeStorageResources      jetstream.ErrorCode = 10047 // the stream reserves more than there is
 	errCodeStoreFailed           jetstream.ErrorCode = 10077 // the stream has reached its limit
-	errCodeMaxBytesRequired      jetstream.ErrorCode = 10113 // the account takes no stream without a size
-	errCodeMaxAckPending         jetstream.ErrorCode = 10121 // the server, the account or the stream allows a consumer less in flight
-	errCodeMaxStreamBytes        jetstream.ErrorCode = 10122 // the account takes no stream of this size
-	errCodeDuplicateInProcess    jetstream.ErrorCode = 10158 // it is storing a message with the same id
+	errCodeMaxBytesRequired      jetstream.ErrorCode = 10113 // the account accepts no stream without a size
+	errCodeMaxAckPending         jetstream.ErrorCode = 10121 // the server, the account or the stream limits a consumer to fewer events in flight
+	errCodeMaxStreamBytes        jetstream.ErrorCode = 10122 // the account accepts no stream of this size
+	errCodeDuplicateInProcess    jetstream.ErrorCode = 10158 // the stream is storing a message with the same id
 )
 
 func hasCode(err error, codes ...jetstream.ErrorCode) bool {
@@ -61,18 +61,18 @@ func hasCode(err error, codes ...jetstream.ErrorCode) bool {
 	return ok && slices.Contains(codes, answer.ErrorCode)
 }
 
-// isStorage reports whether a server answered that it has no storage for a message or a stream.
+// isStorage reports whether a server has no storage for a message or a stream.
 func isStorage(err error) bool {
 	return hasCode(err, errCodeAccountResources, errCodeInsufficientResources, errCodeStorageResources, errCodeStoreFailed)
 }
 
-// isConflict reports whether the stream answered that the subject has another last sequence, or that it is storing a message with this id.
+// isConflict reports whether the subject has another last sequence, or the stream is storing a message with this id.
 func isConflict(err error) bool {
 	return hasCode(err, jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant, errCodeDuplicateInProcess)
 }
 
-// IsSilence reports whether an error means that no server answered, as happens while the servers of a stream, or those of the cluster, have no
-// leader, or a server has not started JetStream yet. The request is worth repeating.
+// IsSilence reports whether an error means that no server responded, as while the servers of a stream or a cluster have no leader, or while a server
+// is starting JetStream. The request is worth repeating.
 func IsSilence(err error) bool {
 	return hasCode(err, errCodeNoClusterLeader) || slices.ContainsFunc([]error{
 		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrAsyncPublishTimeout, jetstream.ErrJetStreamNotEnabled,

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// checkInterval is how often a Follower checks that the stream is still the same, and readInterval is how often it reads all of it anyway.
+	// checkInterval is the interval between checks that the stream is the same, and readInterval the interval between complete readings.
 	checkInterval, readInterval = 30 * time.Second, time.Hour
-	// replicaLag is how long a server of a stream may be behind the others. What seems to be missing counts if it still is after this time.
+	// replicaLag is how far a server of a stream may be behind the others. An event counts as missing only if it still is after this time.
 	replicaLag = 2 * time.Second
 )
 
 // Follower reads the last event of every source, and then each new one. It has no position that could be ahead of the stream: it reads everything
-// again after whatever may have cost it an event (the connection or a consumer was lost, the stream was restored, created again or purged), and
-// once an hour. Each such reading is an epoch. The one before goes on until the new one is complete. No error ends a Follower.
+// again after anything that may have cost it an event (the connection or a consumer was lost, the stream was restored, created again or purged), and
+// once an hour. Each such reading is an epoch. The previous epoch continues until the new one is complete. No error ends a Follower.
 type Follower struct {
 	bus     *Bus
 	filters []string
 	taker   Taker
 }
 
-// NewFollower returns a Follower of the changes of the bus's cluster, and of the secrets in stores that the watchers of other clusters watch for it.
+// NewFollower returns a Follower of the changes of the bus's cluster, and of secrets in stores that watchers of other clusters watch for it.
 func NewFollower(b *Bus, storesFrom []string, taker Taker) *Follower {
 	return &Follower{bus: b, filters: slices.Concat(events.SourceFilters(b.cluster), events.StoreFilters(storesFrom)), taker: taker}
 }
@@ -73,7 +73,7 @@ func followerBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: math.MaxInt32, Cap: checkInterval}
 }
 
-// begin starts an epoch, and returns it when it is complete.
+// begin starts an epoch, and returns it once it is complete.
 func (f *Follower) begin(ctx context.Context, number uint32) (*epoch, error) {
 	info, err := infoOf(ctx, f.bus.changes)
 	if err != nil {
@@ -106,7 +106,7 @@ func (f *Follower) begin(ctx context.Context, number uint32) (*epoch, error) {
 	return e, nil
 }
 
-// watch waits until another epoch is needed, and returns the reason, or nil if there is no particular one.
+// watch waits until another epoch is needed, and returns the reason, or nil if it is only time for one.
 func (f *Follower) watch(ctx context.Context, e *epoch, reconnected <-chan struct{}) error {
 	check, whole := time.NewTicker(checkInterval), time.NewTimer(readInterval)
 	defer check.Stop()

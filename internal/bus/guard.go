@@ -17,21 +17,21 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// StreamGuard compares the streams periodically with what is required. Create one with NewStreamGuard.
+// StreamGuard periodically compares the streams with their required configurations. Create one with NewStreamGuard.
 type StreamGuard struct {
 	js      jetstream.JetStream
 	cluster string
 	logger  *slog.Logger
-	// declared has the streams as Declare declares them. If empty, an operator does, and is free to choose what differences ignores.
+	// declared contains the streams as in Declare. If empty, an operator declares them, and may choose the fields that differences ignores.
 	declared []jetstream.StreamConfig
 	now      func() time.Time
-	told     *events.Notices // of the fields that stay wrong
+	told     *events.Notices // about fields that remain wrong
 }
 
 // sayAgain is how often a persisting fault is logged.
 const sayAgain = time.Hour
 
-// remedy is what to do about a field that a server cannot revert. No user of the embedded NATS may delete a stream.
+// remedy is the remedy for a field that a server cannot revert. No user of the embedded NATS may delete a stream.
 const remedy = "while the watcher runs, scale the actuator to 0, delete the claims of its volumes and scale it up again: " +
 	"see A stream cannot be repaired in docs/operate/operations.md"
 
@@ -48,7 +48,7 @@ func (g *StreamGuard) Run(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// Compare compares all streams once, repairs what it can and logs what it finds. It must not be called while Run runs.
+// Compare compares all streams once, repairs them if possible and logs differences. It must not be called while Run runs.
 func (g *StreamGuard) Compare(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, guardInterval)
 	defer cancel()
@@ -68,7 +68,7 @@ func (g *StreamGuard) Compare(ctx context.Context) {
 func (g *StreamGuard) keep(ctx context.Context, want jetstream.StreamConfig) error {
 	stream, err := g.js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		// The server of another process may have begun again with an empty volume. Who follows the stream notices that it is another one.
+		// The server of another process may have started with an empty volume. A Follower notices that the stream is another one.
 		if err = create(ctx, g.js, want); err == nil {
 			g.logger.WarnContext(ctx, "created a stream that was lost", "stream", want.Name)
 		}
@@ -98,7 +98,7 @@ func (g *StreamGuard) keep(ctx context.Context, want jetstream.StreamConfig) err
 	return nil
 }
 
-// difference is a field, by its name in JSON, in which a stream or a consumer differs from what is wanted.
+// difference is a field, by its name in JSON, in which a stream or a consumer differs from the wanted configuration.
 type difference struct{ field, found, required string }
 
 // differences compares the configurations of two streams or consumers.
@@ -116,7 +116,7 @@ func differences[Config any](have, want Config) []difference {
 	return list
 }
 
-// normalized returns the configuration in the form that Declared returns, without what servers add to it.
+// normalized returns the configuration in the form that Declared returns, without additions by servers.
 func normalized(config jetstream.StreamConfig) jetstream.StreamConfig {
 	config.Metadata = maps.Clone(config.Metadata)
 	maps.DeleteFunc(config.Metadata, func(key, _ string) bool { return strings.HasPrefix(key, "_nats.") })
@@ -128,7 +128,7 @@ func normalized(config jetstream.StreamConfig) jetstream.StreamConfig {
 	for _, source := range config.Sources {
 		plain := *source
 		if plain.Domain != "" {
-			// Do what the client does before it sends the configuration.
+			// The client does the same before it sends the configuration.
 			plain.External, plain.Domain = &jetstream.ExternalStream{APIPrefix: "$JS." + plain.Domain + ".API"}, ""
 		}
 		sources = append(sources, &plain)
@@ -148,7 +148,7 @@ func irrevocable(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	return want
 }
 
-// shown formats a value for a log line or an error. It dereferences pointers, whose addresses would say nothing.
+// shown formats a value for a log line or an error. It dereferences pointers.
 func shown(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()

@@ -13,11 +13,11 @@ import (
 // HistoryQuery selects events of the history. An empty field matches everything.
 type HistoryQuery struct {
 	Clusters []string // the configured names of clusters
-	// Kind, Namespace and Name are matched with those of the subject. The name of an outcome is <workload kind>-<name>.
+	// Kind, Namespace and Name are compared with the subject. The name of an outcome is <workload kind>-<name>.
 	Kind      events.Kind
 	Namespace string
 	Name      string
-	Since     time.Time // excludes events that were stored earlier; zero means the oldest that the stream has
+	Since     time.Time // excludes events that were stored earlier; zero means no limit
 	Follow    bool      // continues with new events as they are published, until the context is done
 }
 
@@ -53,7 +53,7 @@ func (r *Reader) History(ctx context.Context, query HistoryQuery, fn func(events
 		next = meta.Sequence.Stream + 1
 		return fn(r.stored(msg, meta))
 	}
-	// What is there is read first, because only read notices within a second that its request for messages was lost.
+	// Existing events are read first, because only read notices within a second that its request for messages was lost.
 	if err := r.read(ctx, r.history, config, each); err != nil || !query.Follow {
 		return err
 	}
@@ -66,7 +66,7 @@ func (r *Reader) History(ctx context.Context, query HistoryQuery, fn func(events
 	return nil
 }
 
-// LastOutcomes calls fn for the last outcome of each workload of a cluster in the history, with the subject and the sequence that History gives it.
+// LastOutcomes calls fn for the last outcome of each workload of a cluster in the history, with its subject and sequence there.
 func (r *Reader) LastOutcomes(ctx context.Context, cluster string, fn func(events.Stored) error) error {
 	query := HistoryQuery{Clusters: []string{cluster}, Kind: events.KindRollout}
 	return r.read(ctx, r.history, jetstream.OrderedConsumerConfig{

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// InFlight limits how many publications are in flight by how fast they are answered. Otherwise hundreds of clusters that publish on one hub fill its
-// queues until answers come too late, and what was not answered is published again. It is safe for concurrent use.
+// InFlight limits the number of publications in flight according to the speed of the responses. Otherwise, hundreds of clusters that publish on one
+// hub would fill its queues until responses come too late, and unanswered events would be published again. It is safe for concurrent use.
 type InFlight struct {
 	most int
 	now  func() time.Time
@@ -15,22 +15,22 @@ type InFlight struct {
 	room    sync.Cond
 	taken   int
 	limit   int
-	prompt  int           // the prompt answers since the limit was last changed
+	prompt  int           // prompt responses since the last change of the limit
 	halved  time.Time     // when the limit was last halved
-	fastest time.Duration // the fastest answer so far, which is the way to the server and back; zero before the first
+	fastest time.Duration // the fastest response so far, which is the round trip to the server; zero before the first
 }
 
-// queueing is how much longer than the fastest answer another one may take. Beyond it, publications wait for each other in the server.
+// queueing is how much slower than the fastest response another one may be. Beyond it, publications wait for each other in the server.
 const queueing = 200 * time.Millisecond
 
-// NewInFlight returns an InFlight that allows at most so many publications. The clock is now.
+// NewInFlight returns an InFlight with a maximum number of publications. The clock is now.
 func NewInFlight(most int, now func() time.Time) *InFlight {
 	f := &InFlight{most: most, limit: most, now: now}
 	f.room.L = &f.mu
 	return f
 }
 
-// Enter blocks until one more may be in flight. Leave must follow, also if nothing was published.
+// Enter blocks until one more publication may be in flight. Call Leave after it, even if nothing was published.
 func (f *InFlight) Enter() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,8 +48,8 @@ func (f *InFlight) Leave() {
 	f.room.Broadcast()
 }
 
-// Answered is called with when a publication began and its error. When as many were answered promptly as are allowed, one more is. A late answer, or
-// none, halves how many are allowed, but only if the publication began after the last time: those that were in flight then say the same.
+// Answered is called with the start of a publication and its error. After as many prompt responses as the limit, the limit grows by one. A late or
+// missing response halves the limit, but only if the publication began after the last halving, because those in flight at that time show the same.
 func (f *InFlight) Answered(began time.Time, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,19 +9,19 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// leastConsumers is how many consumers StreamChanges has to be allowed. A Follower has one for each of the four kinds of sources, twice while it
-// begins anew, and those of one that was killed stay for a minute. The others are those of watchers, the webhook, the projector and people.
+// leastConsumers is the required limit of consumers for StreamChanges. A Follower has one for each of the four kinds of sources, twice while an epoch
+// begins, and those of a killed program stay for a minute. The others belong to watchers, the webhook, the projector and users.
 const leastConsumers = 16
 
-// withLimit adds to the error of a new stream which limit of the account it exceeds, with both numbers. Only who declares streams may ask for the
-// limits.
+// withLimit adds the exceeded limit of the account, with both numbers, to the error of a new stream. Only a user that declares streams may ask for
+// the limits.
 func withLimit(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, err error) error {
 	if !hasCode(err, errCodeMaxStreams, errCodeMaxBytesRequired, errCodeMaxStreamBytes, errCodeStorageResources) {
 		return err
 	}
 	account, failed := js.AccountInfo(ctx)
 	if failed != nil || len(account.Tiers) > 0 { // No server of ours has accounts with tiers.
-		return err // The answer without the numbers is better than none.
+		return err // An error without the numbers is better than none.
 	}
 	if limit := exceeded(account, want, err); limit != "" {
 		return fmt.Errorf("the nats account: %s: %w", limit, err)
@@ -29,8 +29,8 @@ func withLimit(ctx context.Context, js jetstream.JetStream, want jetstream.Strea
 	return err
 }
 
-// exceeded returns the limit of an account, by its name in the configuration of a server, for which the server refused a stream with an error. It is
-// empty if the server itself has no room, which tells nobody how much it has.
+// exceeded returns the exceeded limit of an account, by its name in a server's configuration, given the server's error for a stream. It is empty if
+// the server itself has no room, the size of which is unknown.
 func exceeded(account *jetstream.AccountInfo, want jetstream.StreamConfig, err error) string {
 	limits := account.Limits
 	switch {
@@ -41,7 +41,7 @@ func exceeded(account *jetstream.AccountInfo, want jetstream.StreamConfig, err e
 	case hasCode(err, errCodeMaxStreamBytes):
 		return fmt.Sprintf("disk_max_stream_bytes is %d, want %d or more", limits.StoreMaxStreamBytes, want.MaxBytes)
 	}
-	// What the streams of an account reserve is that of one copy, and the limit is for all.
+	// The account reserves the size of one copy of a stream, and the limit is for all copies.
 	need := (int64(account.ReservedStore) + max(want.MaxBytes, 1)) * int64(max(want.Replicas, 1))
 	if limits.MaxStore <= 0 || need <= limits.MaxStore {
 		return ""
@@ -49,7 +49,7 @@ func exceeded(account *jetstream.AccountInfo, want jetstream.StreamConfig, err e
 	return fmt.Sprintf("max_file is %d, want %d or more", limits.MaxStore, need)
 }
 
-// withConsumers adds to the error of a new consumer how many its stream has, if it may not have more.
+// withConsumers adds the number of a stream's consumers to the error of a new consumer, if that is the limit.
 func withConsumers(ctx context.Context, stream jetstream.Stream, err error) error {
 	if !hasCode(err, jetstream.JSErrCodeMaximumConsumersLimit) {
 		return err

@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	majorityInterval = time.Second     // the pause between two questions
-	majorityTimeout  = 3 * time.Second // how long an answer may take
-	mostSilent       = 6 * time.Second // how long there may be none, for example during an election
-	// noStream is a stream that does not exist. Only the leader of the whole cluster answers that, and only a majority elects it. The leader of a
-	// stream would answer about that one.
+	majorityInterval = time.Second     // the pause between two requests
+	majorityTimeout  = 3 * time.Second // the timeout of a request
+	mostSilent       = 6 * time.Second // the longest normal time without a response, for example during an election
+	// noStream is a stream that does not exist. Only the leader of the whole cluster responds to a request for it, and only a majority elects this
+	// leader. For an existing stream, its own leader would respond.
 	noStream = "NONE"
 )
 
-// Majority knows whether the NATS server of a connection has contact with most servers of its cluster. Clients of a server that has not can neither
+// Majority detects whether the NATS server of a connection has contact with most servers of its cluster. Without, clients of that server can neither
 // read nor publish, while clients of other servers may. Create one with NewMajority.
 type Majority struct {
 	js  jetstream.JetStream
 	now func() time.Time
-	// since is when the first question without an answer was asked after the last answer, in Unix nanoseconds, or 0.
+	// since is when the first request without a response was made after the last response, in Unix nanoseconds, or 0.
 	since atomic.Int64
 }
 
-// NewMajority returns a Majority that has asked nothing yet.
+// NewMajority returns a Majority. Call Run to start it.
 func NewMajority(js jetstream.JetStream) *Majority { return &Majority{js: js, now: time.Now} }
 
-// Run asks the server until ctx is done.
+// Run makes requests until ctx is done.
 func (m *Majority) Run(ctx context.Context) {
 	for {
 		m.ask(ctx)
@@ -53,7 +53,7 @@ func (m *Majority) ask(ctx context.Context) {
 	m.since.CompareAndSwap(0, began.UnixNano())
 }
 
-// Lost returns an error if there has been no answer for some seconds.
+// Lost returns an error if there was no response for some seconds.
 func (m *Majority) Lost() error {
 	since := m.since.Load()
 	if since == 0 || m.now().Sub(time.Unix(0, since)) < mostSilent {

@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Member is a cluster whose events a stream has.
+// Member is a cluster with events on a stream.
 type Member struct {
 	Cluster string    `json:"cluster"`
 	Last    time.Time `json:"last,omitzero"` // the time of the cluster's last event; zero if the stream has none
@@ -25,7 +25,7 @@ type Member struct {
 	Sourced bool   `json:"sourced"`
 	Lag     uint64 `json:"lag"`
 	Reached bool   `json:"reached"`
-	// Checked means that the server itself keeps out messages on subjects of other clusters, because the events come through an intake, a stream for
+	// Checked means that the server itself keeps out messages on subjects of other clusters, because the events come through an intake: a stream for
 	// this cluster only. Foreign counts such messages in the intake, and ForeignClusters lists their clusters, sorted.
 	Checked         bool     `json:"checked"`
 	Foreign         uint64   `json:"foreign"`
@@ -107,7 +107,7 @@ func (r *Reader) sourced(ctx context.Context) (members, error) {
 	return members, nil
 }
 
-// addSource adds what a stream reports about one of the sources through which the cluster's events come.
+// addSource adds the stream's report about one of the sources of the cluster's events.
 func (m *Member) addSource(source *jetstream.StreamSourceInfo) {
 	m.Lag += source.Lag
 	m.Reached = m.Reached && source.Active >= 0 && source.Active < reachedWithin
@@ -128,8 +128,8 @@ func (r *Reader) lastTime(ctx context.Context, cluster string) (time.Time, error
 	return stored.Time, nil // the message is not an event
 }
 
-// intake reads what an intake says about its cluster: FLEET-<cluster>, before FLEET. It passes on only messages on subjects of this cluster, whatever
-// the cluster's server sends. The others stay in it, as evidence. It does not change the member if the source is not an intake.
+// intake reads the report of an intake about its cluster: FLEET-<cluster>, before FLEET. An intake passes on only messages on subjects of this
+// cluster, and keeps others from the cluster's server as evidence. The member does not change if the source is not an intake.
 func (r *Reader) intake(ctx context.Context, m *Member, source *jetstream.StreamSource) error {
 	if source.External != nil || r.js == nil {
 		return nil
@@ -143,7 +143,7 @@ func (r *Reader) intake(ctx context.Context, m *Member, source *jetstream.Stream
 		return err
 	}
 	if len(info.Sources) != 1 || len(info.Config.Subjects) > 0 {
-		return nil // it collects from many, or takes what others publish
+		return nil // it collects from several streams, or receives publications
 	}
 	m.Checked = true
 	m.addSource(info.Sources[0])

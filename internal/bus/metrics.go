@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
-// metrics has the metrics of the bus about its streams. The label stream has three values.
+// metrics contains the metrics of streams. The label stream has three values.
 type metrics struct {
 	used, limit, events, oldest metric.Int64ObservableGauge
 	beyond                      metric.Int64Counter
@@ -76,15 +76,15 @@ func (b *Bus) observeStreams(ctx context.Context, observer metric.Observer, m *m
 	}
 }
 
-// Extent describes what StreamChanges holds, including outcomes and the events of all clusters.
+// Extent describes the content of StreamChanges, including outcomes and the events of all clusters.
 type Extent struct {
 	// Created is when the stream was created. It changes when the stream is deleted and declared again.
 	Created time.Time
-	LastSeq uint64 // the sequence of the newest event that there was
+	LastSeq uint64 // the sequence of the newest event so far
 	Events  uint64 // the number of events, which equals the number of subjects
 }
 
-// Extent returns what the stream holds. It is one short request, however large the stream is.
+// Extent returns the extent of the stream, by one short request, however large the stream is.
 func (b *Bus) Extent(ctx context.Context) (Extent, error) {
 	info, err := infoOf(ctx, b.changes)
 	if err != nil {
@@ -102,7 +102,7 @@ func (b *Bus) HistorySpan(ctx context.Context) (first, last uint64, err error) {
 	return info.State.FirstSeq, info.State.LastSeq, nil
 }
 
-// Usage is how much of a stream is used.
+// Usage is the usage of a stream.
 type Usage struct {
 	Stream   string    `json:"stream"`
 	Messages uint64    `json:"messages"`
@@ -111,7 +111,7 @@ type Usage struct {
 	Last     time.Time `json:"last,omitzero"`   // when the last message was stored; zero if there was none
 }
 
-// Usage returns how much of the three streams is used.
+// Usage returns the usage of the three streams.
 func (b *Bus) Usage(ctx context.Context) ([]Usage, error) {
 	var all []Usage
 	for _, stream := range []jetstream.Stream{b.changes, b.history, b.deadLetters} {

@@ -28,7 +28,7 @@ func (b *Bus) PublishChange(ctx context.Context, c events.Change, expected uint6
 		return 0, err
 	}
 	if c.Status != nil && c.Status.Expiring {
-		// The passing of time alone made it expire. The earlier event about the failure has the same resourceVersion, and so the same id.
+		// It has expired only because of the time. The earlier event about the failure has the same resourceVersion, and so the same id.
 		id += "/expiring"
 	}
 	if c.Verb == events.VerbDeleted {
@@ -37,14 +37,14 @@ func (b *Bus) PublishChange(ctx context.Context, c events.Change, expected uint6
 	return b.supersede(ctx, msg, id, c.Source.Sharer(), expected)
 }
 
-// PublishProjection publishes a projection on StreamHistory. After an error, unless that is a RejectError, it may be called again with the same
-// projection. If it is repeated within minutes, the projection is not stored twice.
+// PublishProjection publishes a projection on StreamHistory. Unless the error is a RejectError, it may be called again with the same projection. If
+// repeated within minutes, the projection is not stored twice.
 func (b *Bus) PublishProjection(ctx context.Context, p events.Projection) error {
 	msg, id, err := b.message(p.Event, p.Subject())
 	if err != nil {
 		return err
 	}
-	// Both parts of the id can be known before: the resource has its UID, and the change is on CHANGES.
+	// Both parts of the id are public: the resource has its UID, and the change is on CHANGES.
 	if err := b.record(ctx, msg, b.secrets.messageID(id), p.Target.Namespace); err != nil {
 		return fmt.Errorf("publishing on %s: %w", msg.Subject, err)
 	}
@@ -73,13 +73,13 @@ func ToMsg(e event.Event, subject string) (*nats.Msg, error) {
 	return &nats.Msg{Subject: subject, Header: header, Data: e.Data()}, nil
 }
 
-// supersede publishes a message on both streams, in place of the one with the expected sequence. It is as PublishChange describes.
+// supersede publishes a message on both streams, replacing the one with the expected sequence: see PublishChange.
 func (b *Bus) supersede(ctx context.Context, msg *nats.Msg, id, sharer string, expected uint64, options ...jetstream.PublishOpt) (uint64, error) {
 	options = append(options, jetstream.WithExpectLastSequencePerSubject(expected))
 	ack, err := b.publish(ctx, msg, id, sharer, options...)
 	if err == nil && ack.Duplicate && ack.Sequence <= expected {
-		// The same event was published before and has been superseded since: an object that was reported deleted still exists, or two clusters
-		// take a name from each other. The expected sequence is enough to keep it from being stored twice, so it gets an id of its own.
+		// The same event was published before and has been superseded since: an object that was reported deleted still exists, or two clusters take a
+		// name from each other. The expected sequence prevents a second copy, so the event gets an id of its own.
 		ack, err = b.publish(ctx, msg, numberedID(id, expected), sharer, options...)
 	}
 	for err == nil && ack.Duplicate {
@@ -87,14 +87,14 @@ func (b *Bus) supersede(ctx context.Context, msg *nats.Msg, id, sharer string, e
 		if expected != 0 || !errors.Is(readErr, errNotStored) {
 			return seq, readErr
 		}
-		// The stream has lost the event and remembers its id, as after a purge. A repeated call derives the same next id from its sequence.
+		// The stream has lost the event but remembers its id, as after a purge. A repeated call derives the same next id from its sequence.
 		ack, err = b.publish(ctx, msg, numberedID(id, ack.Sequence), sharer, options...)
 	}
 	switch {
 	case isConflict(err):
 		return b.alreadyStored(ctx, msg)
 	case err != nil:
-		// In most cases, the error says only that no answer came.
+		// In most cases, the error only says that there was no response.
 		if down := Connected(b.js.Conn()); down != nil {
 			err = fmt.Errorf("%w: %w", down, err)
 		}
@@ -187,7 +187,7 @@ func sameEvent(msg *nats.Msg, raw *jetstream.RawStreamMsg) bool {
 	return stored == len(msg.Header) && bytes.Equal(raw.Data, msg.Data)
 }
 
-// reportFull logs that a stream has no storage for a message, if that is what the error says.
+// reportFull logs that a stream has no storage for a message, if this is the error.
 func (b *Bus) reportFull(ctx context.Context, stream string, err error) {
 	if isStorage(err) && b.told.Due(stream, b.now()) {
 		b.logger.ErrorContext(ctx, "nats has no storage left, publishing waits: enlarge its volume or raise its limit", "stream", stream, "err", err)

@@ -18,15 +18,15 @@ type publication struct {
 	id        string       // of the message
 	state     *publication // the publication of the same workload that becomes its state on StreamChanges: this one, a later one, or nil
 	answer    jetstream.PubAckFuture
-	taken     room          // the room that the outcome takes up in StreamHistory
+	taken     room          // the room of the outcome in StreamHistory
 	ttl       time.Duration // how long StreamChanges keeps the outcome
 	duplicate bool          // whether the stream already had the outcome
 	err       error
 }
 
-// PublishOutcomes publishes the outcomes, in their order, on StreamHistory. Then it publishes the last state of each workload
-// on StreamChanges, which would keep no other and drops it after 30 days, or sooner if its namespace is beyond its share of StreamHistory:
-// every name that a workload had leaves one. Outcome.IsState says which outcomes are states.
+// PublishOutcomes publishes the outcomes, in their order, on StreamHistory. Then it publishes the last state of each workload on StreamChanges, which
+// keeps only that one, for 30 days or, if its namespace is beyond its share of StreamHistory, for less: every former name of a workload leaves one.
+// Outcome.IsState says which outcomes are states.
 //
 // It returns one error for each outcome, which is nil if the outcome was published. An outcome may be published again unless its
 // error is a RejectError, but only before any later outcome of its workload. If repeated within minutes, it is not stored twice.
@@ -38,7 +38,7 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...events.Outcome) [
 		p := &batch[i]
 		p.outcome = o
 		if p.msg, p.id, p.err = b.message(o.Event, o.Subject()); p.err == nil {
-			// Both parts of the id are in the outcome that says that the rollout has started.
+			// Both parts of the id are in the outcome about the start of the rollout.
 			p.id = b.secrets.messageID(p.id)
 			taken, ok := b.share.take(ctx, o.Workload.Namespace, p.msg.Size())
 			if p.ttl = stateTTL(taken, ok); ok {
@@ -76,7 +76,7 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...events.Outcome) [
 	return errs
 }
 
-// stateTTL returns how long StreamChanges keeps an outcome that takes up this room in StreamHistory, or has none there.
+// stateTTL returns how long StreamChanges keeps an outcome, given its room in StreamHistory, if it has any.
 func stateTTL(taken room, hasRoom bool) time.Duration {
 	switch {
 	case !hasRoom:
@@ -93,7 +93,7 @@ func (b *Bus) send(ctx context.Context, p *publication, stream, subject string, 
 	p.answer, p.err = b.js.PublishMsgAsync(sent, options...)
 }
 
-// awaitAnswers waits for the stream's answer to each message that was sent.
+// awaitAnswers waits for the stream's response to each message that was sent.
 func (b *Bus) awaitAnswers(ctx context.Context, stream string, batch []publication) {
 	for i := range batch {
 		p := &batch[i]
@@ -112,8 +112,8 @@ func (b *Bus) awaitAnswers(ctx context.Context, stream string, batch []publicati
 	}
 }
 
-// chooseStates sets the state of each publication whose workload has all of its outcomes on StreamHistory. If one of them is missing there, all
-// outcomes of the workload get its error: they must be published again together, and none may become the state before.
+// chooseStates sets the state of each publication whose workload has all of its outcomes on StreamHistory. If one is missing there, all outcomes of
+// the workload get its error: they must be published again together, and none may become the state meanwhile.
 func chooseStates(batch []publication) {
 	failed := make(map[string]error)
 	for _, p := range batch {

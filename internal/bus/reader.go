@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// findTimeout bounds an attempt to find a consumer or a stream. While their servers elect a leader, none of them answers.
+// findTimeout bounds an attempt to find a consumer or a stream. While their servers elect a leader, none of them responds.
 const findTimeout = 2 * time.Second
 
 // Reader reads events from streams. It is safe for concurrent use. It does not close the connection.
@@ -22,7 +22,7 @@ type Reader struct {
 	// changes is the stream with the state, which is the last event on each subject. history is the stream with earlier events.
 	changes, history jetstream.Stream
 	historyRoot      string              // the prefix of the subjects of history
-	js               jetstream.JetStream // reads the intakes from which history sources; nil if there are none
+	js               jetstream.JetStream // reads the intakes of history; nil if there are none
 	stall, lostAfter time.Duration       // the constants of the same names, except in tests
 }
 
@@ -43,8 +43,8 @@ func OpenFleet(ctx context.Context, nc *nats.Conn, stream string) (*Reader, erro
 	return &Reader{changes: fleet, history: fleet, historyRoot: events.ChangesRoot, js: js, stall: stall, lostAfter: lostAfter}, nil
 }
 
-// Answers returns nil if the servers of StreamChanges answer soon. They do not answer while they elect a leader, and a request from that time stays
-// unanswered even afterwards, so waiting longer does not help. IsSilence reports whether an error means that no answer came.
+// Answers returns nil if the servers of StreamChanges respond soon. They do not respond while they elect a leader, and a request from that time
+// remains without a response, so a longer wait does not help. IsSilence reports whether an error means that there was no response.
 func (r *Reader) Answers(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
@@ -52,7 +52,7 @@ func (r *Reader) Answers(ctx context.Context) error {
 	return err
 }
 
-// infoOf asks a stream for its state. A request that the servers have lost must not use up all the time that the caller has to repeat it.
+// infoOf asks a stream for its state, with a timeout, so that the caller has time to repeat a request that the servers have lost.
 func infoOf(ctx context.Context, stream jetstream.Stream, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
 	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -83,7 +83,7 @@ func (r *Reader) last(ctx context.Context, subject string) (*jetstream.RawStream
 	case err != nil:
 		return nil, fmt.Errorf("reading %s: %w", subject, err)
 	}
-	// The server appends headers that say where the message is. A publisher may have set headers of the same names, which nats.go would read first.
+	// The server appends headers with the position of the message. Headers of the same names by a publisher come first, and nats.go would read those.
 	raw.Subject = subject
 	if sequences := raw.Header.Values(jetstream.SequenceHeader); len(sequences) > 1 {
 		if raw.Sequence, err = strconv.ParseUint(sequences[len(sequences)-1], 10, 64); err != nil {
@@ -141,7 +141,7 @@ func (r *Reader) stateOf(ctx context.Context, filter string, fn func(events.Stor
 	if err != nil {
 		return err
 	}
-	// The server drops a superseded event slightly before it counts the new one. If the read ended between the two, the subject was missed.
+	// The server drops a superseded event slightly before it counts the new one. If the read ended in between, the subject was missed.
 	for subject := range left {
 		stored, err := r.Last(ctx, subject)
 		if errors.Is(err, events.ErrNotFound) {
@@ -174,7 +174,7 @@ func (r *Reader) Oldest(ctx context.Context, filterSubjects []string) (time.Time
 	return at, fmt.Errorf("reading the oldest event: %w", events.ErrNotFound)
 }
 
-// Subjects returns the subjects of StreamChanges that match a filter, with the number of their events. For 50,000 of them the answer has about 3 MB.
+// Subjects returns the subjects of StreamChanges that match a filter, with the number of their events. For 50,000, the response has about 3 MB.
 func (r *Reader) Subjects(ctx context.Context, filter string) (map[string]uint64, error) {
 	info, err := infoOf(ctx, r.changes, jetstream.WithSubjectFilter(filter))
 	if err != nil {

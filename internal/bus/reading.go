@@ -14,10 +14,10 @@ const (
 	stall = time.Second // how long a reading waits for a message before it asks the server whether there are more
 	// infoTimeout bounds that request. A request without an answer is repeated.
 	infoTimeout = 2 * time.Second
-	// requestTimeout bounds a request that begins a reading, or reads one event. One that the servers have lost, as they do while they elect a
-	// leader, must not use up all the time that the caller has to repeat it. It is twice what nats.go waits if the context has no deadline.
+	// requestTimeout bounds a request that begins a reading, or reads one event, so that the caller has time to repeat one that the servers have
+	// lost, as they do during the election of a leader. It is twice the default of nats.go.
 	requestTimeout = 10 * time.Second
-	// lostAfter is how long to wait for a message, or an answer that none is missing, before the consumer or its messages count as lost.
+	// lostAfter is how long to wait for a message, or a response that none is missing, before the consumer or its messages count as lost.
 	lostAfter = 10 * time.Second
 )
 
@@ -29,8 +29,8 @@ type reading struct {
 	reader  *Reader
 	stream  jetstream.Stream
 	config  jetstream.OrderedConsumerConfig // the configuration of the next consumer, which starts after the last message
-	follows bool                            // set for a reading that goes on with new messages
-	since   time.Time                       // when the last message came, or the reading began
+	follows bool                            // set for a reading that continues with new messages
+	since   time.Time                       // the time of the last message, or of the beginning
 }
 
 // read calls fn for each message of a stream until it has caught up.
@@ -51,7 +51,7 @@ func (r *Reader) read(ctx context.Context, stream jetstream.Stream, config jetst
 	}
 }
 
-// follow is read, except that it goes on with new messages, until ctx is done or reading fails for good.
+// follow is read, except that it continues with new messages until ctx is done or reading fails for good.
 func (r *Reader) follow(ctx context.Context, stream jetstream.Stream, config jetstream.OrderedConsumerConfig, fn visit) error {
 	return (&reading{reader: r, stream: stream, config: config, follows: true}).run(ctx, fn)
 }
@@ -130,9 +130,9 @@ func iterate(ctx context.Context, consumer jetstream.Consumer, opts ...jetstream
 	}, nil
 }
 
-// caughtUp asks the server of a consumer whether it has sent everything, and reports whether all of it was received: the last message came at the
-// time since. The error is ErrStreamNotFound if the stream no longer exists, errUnasked if nothing will come, or errLost after too long a wait. Other
-// errors are ignored: the next call asks again.
+// caughtUp asks the server of a consumer whether it has sent everything, and reports whether all of it was received. Since is when the last message
+// arrived. The error is ErrStreamNotFound if the stream does not exist any more, errUnasked if nothing will come, or errLost after too long a wait.
+// Other errors are ignored: the next call asks again.
 func (r *Reader) caughtUp(ctx context.Context, consumer jetstream.Consumer, last *jetstream.MsgMetadata, since time.Time) (bool, error) {
 	bounded, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()

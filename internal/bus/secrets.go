@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// secrets makes names that only a program with the key of the same NATS user knows. Nil means a user without a key, as one with a password or a
+// secrets makes names that only programs with the key of the same NATS user know. Nil means a user without a key, for example with a password or a
 // certificate. Then names are plain, and others may guess them.
 type secrets []byte
 
@@ -30,15 +30,15 @@ func secretsOf(nc *nats.Conn) (secrets, error) {
 	return sum[:], nil
 }
 
-// consumerName returns the name of a durable consumer on the server. Who may read a stream by a consumer may also change or drain any other whose
-// name they know.
+// consumerName returns the name of a durable consumer on the server. Anyone who may read a stream by a consumer may also change or drain any other
+// consumer with a known name.
 func (s secrets) consumerName(durable string) string { return s.mark(durable, "-") }
 
-// messageID returns the id of a message. Who may publish on any subject of a stream may be the first to use an id that they know. The message would
-// then count as a duplicate of theirs, and not be stored.
+// messageID returns the id of a message. Anyone who may publish on any subject of a stream may be the first to use a known id. The message would then
+// count as a duplicate, and not be stored.
 func (s secrets) messageID(id string) string { return s.mark(id, "/") }
 
-// mark appends a part to a text that follows from the text and the key.
+// mark appends a part that is derived from the text and the key.
 func (s secrets) mark(text, separator string) string {
 	if s == nil {
 		return text

@@ -15,15 +15,15 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// historyShare limits how much of StreamHistory a namespace, or a mount of a secret store, may use while it is more than half full, so that none
-// displaces the events of others. JetStream limits a stream or a subject, and a namespace is in the middle of many subjects, of ever new names.
-// Purging the events of whoever has most takes the right to delete events, and with a stream for each namespace permissions would come and go. So the
-// publishers keep the shares, in memory: a restart gives every namespace all of its share again. CHANGES has every state all the same.
+// historyShare limits how much of StreamHistory a namespace, or a mount of a secret store, may use while the stream is more than half full, so that
+// none displaces the events of others. JetStream limits streams and subjects, and a namespace is in the middle of many subjects, with ever new names.
+// Purging the events of the largest namespace would take the right to delete events, and a stream for each namespace would make permissions come and
+// go. So the publishers enforce the shares, in memory: a restart renews the share of every namespace. CHANGES has every state regardless.
 type historyShare struct {
 	stream jetstream.Stream
 	now    func() time.Time
 	log    *slog.Logger
-	// month is the budget of events that are kept as long as any, and hour that of events that are kept for an hour. Nil means no limit.
+	// month is the budget of events that are kept as long as others, and hour that of events that are kept for an hour. Nil means no limit.
 	month, hour *events.Budget
 	half        uint64 // the size of the stream, in bytes, above which shares are enforced
 
@@ -32,11 +32,11 @@ type historyShare struct {
 	beyond metric.Int64Counter
 
 	mu     sync.Mutex
-	stored uint64 // the bytes that the stream held when it was last looked at, and what this program has stored since
+	stored uint64 // the size of the stream at the last look, plus the bytes that this program has stored since
 }
 
 const (
-	// shares is the number of shares into which half of the stream is divided. Both programs publish there, so a namespace has two shares.
+	// shares is the number of shares of half the stream. Both programs publish there, so a namespace has two shares.
 	shares    = 16
 	shortly   = time.Hour   // how long an event is kept if its namespace has no room for it
 	shareLook = time.Minute // how often the stream is looked at
@@ -60,15 +60,15 @@ func newHistoryShare(stream jetstream.Stream, now func() time.Time, log *slog.Lo
 	return h
 }
 
-// room is the room that an event takes up in the stream. The zero value is no room.
+// room is the room of an event in the stream. The zero value is no room.
 type room struct {
-	ttl    time.Duration // how long the stream keeps the event; zero means as long as any other
+	ttl    time.Duration // how long the stream keeps the event; zero means as long as others
 	sharer string
 	size   int
 	budget *events.Budget // the budget that the size was taken from; nil if none had room, or none was needed
 }
 
-// take returns the room for an event of a namespace or mount, and false if the event must not be stored. Events of neither are not limited.
+// take returns the room for an event of a namespace or mount, and false if the event must not be stored. Other events are not limited.
 func (h *historyShare) take(ctx context.Context, sharer string, size int) (room, bool) {
 	if h.month == nil {
 		return room{}, true
@@ -103,7 +103,7 @@ func (h *historyShare) take(ctx context.Context, sharer string, size int) (room,
 	return taken, true
 }
 
-// giveBack is called if the event was not stored. Publishing it again takes the room again.
+// giveBack is called if the event was not stored. A new attempt takes room again.
 func (h *historyShare) giveBack(taken room) {
 	if taken.budget != nil {
 		taken.budget.Return(taken.sharer, taken.size)
@@ -121,8 +121,8 @@ func (h *historyShare) isCrowded(size int) bool {
 	return h.stored > h.half
 }
 
-// WatchHistory looks at the size of StreamHistory once a minute until ctx is done. No publication waits for that: a busy hub may take seconds to
-// answer. In between, what this program stores is added.
+// WatchHistory looks at the size of StreamHistory once a minute until ctx is done, so that no publication waits for it: a busy hub may take seconds
+// to respond. In between, the bytes that this program stores are added.
 func (b *Bus) WatchHistory(ctx context.Context) {
 	if b.share.month == nil {
 		return
@@ -132,7 +132,7 @@ func (b *Bus) WatchHistory(ctx context.Context) {
 	}
 }
 
-// look asks the stream for its size. Without an answer, the previous one counts.
+// look asks the stream for its size. Without a response, the previous size counts.
 func (h *historyShare) look(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()

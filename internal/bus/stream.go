@@ -19,11 +19,11 @@ const (
 	leastBytes      = 8 << 20 // the size of the smallest stream
 	smaller         = 8       // the factor between the sizes that are tried
 	// historyPerSubject is how many events HISTORY keeps of an object. A workload that rolls 30 times an hour, the default of --max-rolls-per-hour,
-	// has 43,200 outcomes in 30 days. Of the usual size, so many events are about an eighth of the stream.
+	// has 43,200 outcomes in 30 days. At their usual size, these take about an eighth of the stream.
 	historyPerSubject = 50_000
-	// deadLettersPerSubject is how many letters DEADLETTERS keeps of an object: as many of the largest size as it has room for.
+	// deadLettersPerSubject is how many letters DEADLETTERS keeps of an object: as many of the largest size as fit.
 	deadLettersPerSubject = 100
-	// maxMessage is the maximum size of a message, with what the publisher and the server add to its header.
+	// maxMessage is the maximum size of a message, including the headers that the publisher and the server add.
 	maxMessage = events.MaxEventSize + 2*events.MaxHeaderSize
 )
 
@@ -51,11 +51,11 @@ func Declared(replicas int, sources ...*jetstream.StreamSource) []jetstream.Stre
 	return []jetstream.StreamConfig{changes, history, dead}
 }
 
-// soleKey is a key in the metadata of StreamChanges on a NATS on which no other cluster publishes. No user but the one who declares the streams may
-// change it.
+// soleKey is a key in the metadata of StreamChanges on a NATS on which no other cluster publishes. Only the user that declares the streams may change
+// it.
 const soleKey = "keyturn.dev/sole-cluster"
 
-// Sole returns the streams as they are on a NATS on which no other cluster publishes. There, Claim takes the name from whoever has claimed it.
+// Sole returns the streams for a NATS on which no other cluster publishes. There, Claim takes the name from any other claim.
 func Sole(streams []jetstream.StreamConfig) []jetstream.StreamConfig {
 	streams = slices.Clone(streams)
 	for i := range streams {
@@ -92,7 +92,7 @@ func declare(ctx context.Context, js jetstream.JetStream, want jetstream.StreamC
 	return err
 }
 
-// create creates a stream with the largest size that the server has room for. The error says which limit of the account it exceeds.
+// create creates a stream with the largest size that the server has room for. The error names the exceeded limit of the account.
 func create(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
 	var err error
 	for _, want.MaxBytes = range sizes(want) {
@@ -103,9 +103,9 @@ func create(ctx context.Context, js jetstream.JetStream, want jetstream.StreamCo
 	return withLimit(ctx, js, want, err)
 }
 
-// repair updates a stream to the wanted configuration, in every field that the server allows to change. It returns the configuration that it
-// wanted in the end, which is smaller if the server has no room, and the current configuration of the stream. A server that is short of storage
-// refuses any update of a stream, even one that changes nothing. That is no reason to make a stream smaller than it is.
+// repair updates a stream to the wanted configuration, in every field that the server allows to change. It returns the configuration that was wanted
+// in the end, which is smaller if the server has no room, and the current configuration of the stream. A server without storage refuses every update
+// of a stream, even without changes, and this is no reason to make a stream smaller.
 func repair(ctx context.Context, js jetstream.JetStream, have, want jetstream.StreamConfig) (wanted, now jetstream.StreamConfig, err error) {
 	now = have
 	for _, want.MaxBytes = range sizes(want) {
@@ -166,7 +166,7 @@ func carries(config jetstream.StreamConfig, clusters []string) error {
 	return errors.Join(errs...)
 }
 
-// streamDifferences returns every field in which a stream differs from what Declare declares, of all that the client's type has.
+// streamDifferences returns every field of the client's type in which a stream differs from Declare's configuration.
 func streamDifferences(have, want jetstream.StreamConfig) []difference {
 	return differences(normalized(have), normalized(want))
 }

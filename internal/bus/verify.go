@@ -15,8 +15,8 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// verify checks that the streams are declared as required, and that the server takes the largest event. The error has a line for each wrong field,
-// which wraps errStream, and for each stream that could not be read. patience is how long the error may take to go away by itself, or zero if it will
+// verify checks that the streams are declared as required, and that the server accepts the largest event. The error has a line for each wrong field,
+// which wraps errStream, and for each stream that could not be read. patience is how long the error may take to go away by itself, or zero if it does
 // not.
 func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patience time.Duration, err error) {
 	var absent, wrong []error
@@ -33,7 +33,7 @@ func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patien
 			wrong = append(wrong, faults(stream.CachedInfo().Config, want, cluster)...)
 		}
 	}
-	// The limit of an account arrives after that of the server, but before any answer.
+	// The limit of an account arrives after the limit of the server, but before any response.
 	if most := js.Conn().MaxPayload(); most < maxMessage {
 		wrong = append(wrong,
 			fmt.Errorf("the nats server or account: max_payload is %d, want %d or more, the size of the largest event", most, maxMessage))
@@ -45,13 +45,13 @@ func verify(ctx context.Context, js jetstream.JetStream, cluster string) (patien
 }
 
 const (
-	declaredWait = 5 * time.Second // how long awaitDeclared waits for streams that do not exist: the program that declares them may just be starting
-	// answeredWait is how long awaitDeclared waits for an answer: several servers elect a leader in seconds, but first most of them must run.
+	declaredWait = 5 * time.Second // how long awaitDeclared waits for missing streams, as the program that declares them may be starting
+	// answeredWait is how long awaitDeclared waits for a response: several servers elect a leader in seconds, but first most of them must run.
 	answeredWait = time.Minute
 	declaredPoll = 100 * time.Millisecond
 )
 
-// awaitDeclared verifies the streams. It waits if they do not exist yet, or if nobody answers yet.
+// awaitDeclared verifies the streams. It waits while they do not exist, or while nobody responds.
 func awaitDeclared(ctx context.Context, js jetstream.JetStream, cluster string, logger *slog.Logger) error {
 	var since time.Time
 	var last time.Duration
@@ -59,11 +59,11 @@ func awaitDeclared(ctx context.Context, js jetstream.JetStream, cluster string, 
 	for {
 		patience, err := verify(ctx, js, cluster)
 		if patience != last {
-			since, last = time.Now(), patience // there is something else to wait for
+			since, last = time.Now(), patience // the reason to wait has changed
 		}
 		switch {
 		case before != nil && ctx.Err() != nil:
-			return before // it says more than the expired context
+			return before // it is more specific than the expired context
 		case err == nil || time.Since(since) >= patience:
 			return err
 		case before == nil:
@@ -87,7 +87,7 @@ func faults(have, want jetstream.StreamConfig, cluster string) []error {
 	must.Storage, must.Retention, must.Discard, must.MaxMsgsPerSubject = want.Storage, want.Retention, want.Discard, want.MaxMsgsPerSubject
 	must.AllowDirect, must.AllowMsgTTL = true, have.AllowMsgTTL || want.AllowMsgTTL
 	must.DiscardNewPerSubject, must.NoAck, must.Sealed, must.Mirror, must.SubjectTransform = false, false, false, nil, nil
-	// With any of these, a client that may publish on one subject of the stream could use a header to erase other subjects or publish on them.
+	// With any of these, a client that may publish on one subject of the stream could use a header to delete other subjects or publish on them.
 	must.AllowRollup, must.AllowMsgSchedules, must.AllowMsgCounter = false, false, false
 	if want.Name != events.StreamChanges && (have.MaxMsgsPerSubject <= 0 || have.MaxMsgsPerSubject > want.MaxMsgsPerSubject) {
 		must.MaxMsgsPerSubject = have.MaxMsgsPerSubject // an operator may keep more
