@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nats-server/v2/conf"
 )
 
-// certificate is a certificate that the server presents to its clients, or to the other servers. Each new connection gets the current content of the
-// files. While they have no valid pair, for example because only one of them is new, connections get the previous one.
+// certificate is a certificate that the server presents to its clients, or to other servers. New connections get the current content of the files.
+// While the files have no valid pair, for example because only one of them is new, connections get the previous pair.
 type certificate struct {
 	logger *slog.Logger
 
@@ -25,12 +25,12 @@ type certificate struct {
 	roots             *x509.CertPool // the CAs of the other servers; nil means any CA
 	content           [2][]byte      // the content of the files from which current was read
 	current           *tls.Certificate
-	// refused is the last error that was logged. It is cleared when the files are valid again.
+	// refused is the last logged error. It is cleared when the files are valid again.
 	refused string
 }
 
-// present makes a TLS configuration from a block of a configuration file present the certificate, to those who connect and to whom the server
-// connects. The path names the block and those around it. With roots, only a certificate of these CAs replaces the one before.
+// present makes the TLS configuration of a block in a configuration file present the certificate, to clients and to the servers that this one
+// connects to. The path is the name of the block, with those around it. With roots, only a certificate of these CAs replaces the previous one.
 func (c *certificate) present(config *tls.Config, roots *x509.CertPool, configFile string, path ...string) error {
 	if len(config.Certificates) == 0 || config.Certificates[0].Leaf == nil {
 		return nil
@@ -85,7 +85,7 @@ func (c *certificate) read(ctx context.Context) error {
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		// Its error may quote a line of a file.
+		// The error may quote a line of a file.
 		return fmt.Errorf("%s, %s: want a certificate and its private key in PEM", c.certFile, c.keyFile)
 	}
 	if err := c.trusts(pair); err != nil {
@@ -98,7 +98,7 @@ func (c *certificate) read(ctx context.Context) error {
 	return nil
 }
 
-// trusts returns an error if the certificate is of another CA than the roots. Whether it is valid now is for others to say.
+// trusts returns an error if the certificate is not of a CA in the roots. It does not check the validity period.
 func (c *certificate) trusts(pair tls.Certificate) error {
 	if c.roots == nil {
 		return nil
@@ -115,7 +115,7 @@ func (c *certificate) trusts(pair tls.Certificate) error {
 	return err
 }
 
-// end returns when the certificate expires. Zero means that there is none.
+// end returns when the certificate expires, or zero if there is none.
 func (c *certificate) end(ctx context.Context) time.Time {
 	if present := c.get(ctx); present != nil {
 		return present.Leaf.NotAfter

@@ -1,15 +1,15 @@
 // Package embedded runs a NATS JetStream server in the process, for a single cluster without an external NATS, and creates the keys of an
-// installation. It is a separate package so that what only reads streams does not depend on the server.
+// installation. It is a separate package so that programs that only read streams do not depend on the server.
 //
 // # Three servers
 //
 // A volume that the storage replicates fails over in minutes, and its driver may need the very credential that was rotated. A mirror lags, and
-// somebody has to decide which of the two is current. So the server, which is linked anyway, replicates. Two have no majority without each other, and
-// five cost two more volumes. The Lease elects the actuator that patches, and Raft the server that orders a stream: they may be in different pods.
+// somebody would have to decide which copy is current. So the server replicates. Two servers have no majority without each other, and five cost two
+// more volumes. The Lease elects the actuator that patches, and Raft the server that orders a stream: they may be in different pods.
 //
-// The routes lead to a Service that also has pods that are not ready, because no server becomes ready alone. They have TLS on both ends, because a
-// route carries every message without users. A server is ready when it has caught up: otherwise a rolling update takes the second while the first is
-// empty.
+// The routes lead to a Service that also includes pods that are not ready, because no server becomes ready alone. They have TLS on both ends, because
+// a route carries every message without users. A server is ready once it has caught up: otherwise, a rolling update would stop the second server
+// while the first is empty.
 //
 // # Keys
 //
@@ -48,8 +48,8 @@ const (
 // Server is a JetStream server in the process.
 type Server struct {
 	*storage
-	isLeaf   bool               // whether the server is configured as a leaf node of a hub
-	replicas int                // how many servers keep the streams together
+	isLeaf   bool               // the server is configured as a leaf node of a hub
+	replicas int                // the number of servers that replicate the streams
 	cancel   context.CancelFunc // ends the goroutine that looks after the storage, tending
 	tending  sync.WaitGroup
 	measured metric.Registration // the registration of the metrics, or nil
@@ -77,7 +77,7 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 		}
 	}
 	key := opts.StorageKey
-	opts.StorageKey = "" // until it is known whether the store has it
+	opts.StorageKey = "" // unknown until the store was checked
 	options, ours, err := opts.limited()
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 			return nil, fmt.Errorf("embedded nats: removing the streams of a single server: %w", err)
 		}
 		if removed {
-			logger.WarnContext(context.Background(), "streams of a single nats server removed, a cluster begins with empty ones",
+			logger.WarnContext(context.Background(), "streams of a single nats server removed; a cluster begins with empty ones",
 				"dir", opts.StoreDir)
 		}
 	}
@@ -122,7 +122,7 @@ func Start(opts Options, logger *slog.Logger) (*Server, error) {
 	return running, nil
 }
 
-// ready waits for the server and reports whether it accepts connections. The server reports a fatal error in its log only.
+// ready waits for the server and reports whether it accepts connections. The server reports fatal errors only in its log.
 func ready(s *server.Server, log *serverLog) bool {
 	for deadline := time.Now().Add(readyTimeout); time.Now().Before(deadline) && log.fatal() == nil; {
 		if s.ReadyForConnections(readyPoll) {
@@ -132,11 +132,11 @@ func ready(s *server.Server, log *serverLog) bool {
 	return false
 }
 
-// Replicas returns how many servers keep the streams together.
+// Replicas returns the number of servers that replicate the streams.
 func (s *Server) Replicas() int { return s.replicas }
 
-// ClientOption returns the option that makes nats.Connect connect within the process, without TLS. It replaces credentials only if there is a Reader:
-// the process is then a user of its own.
+// ClientOption returns the option for connections within the process, without TLS. It replaces credentials only if there is a Reader, because the
+// process then has its own user.
 func (s *Server) ClientOption() nats.Option {
 	return func(options *nats.Options) error {
 		if s.own != nil {
@@ -201,7 +201,7 @@ func (l *serverLog) Debugf(format string, v ...any)  { l.log(slog.LevelDebug, fo
 // Tracef drops traces, because they contain payloads.
 func (l *serverLog) Tracef(string, ...any) {}
 
-// Fatalf is called before the server stops. The process does not.
+// Fatalf is called before the server stops. The process continues.
 func (l *serverLog) Fatalf(format string, v ...any) {
 	l.log(slog.LevelError, format, v)
 	l.mu.Lock()
@@ -215,9 +215,9 @@ func (l *serverLog) fatal() error {
 	return l.last
 }
 
-// removeSingle removes the streams of a single server from a store that a server of a cluster is going to use, and reports whether there were
-// any. If a server of a cluster finds streams that the cluster does not know, it neither adopts nor drops them, and the cluster's own streams
-// of the same names then lack messages. The store of a cluster is recognized by the state of its meta group, in whatever account that is.
+// removeSingle removes the streams of a single server from a store that a server of a cluster is going to use, and reports whether there were any. A
+// server of a cluster neither adopts nor drops streams that the cluster does not know, and the cluster's own streams with these names would lack
+// messages. The store of a cluster is recognized by the state of its meta group, in any account.
 func removeSingle(storeDir string) (bool, error) {
 	root := filepath.Join(storeDir, server.JetStreamStoreDir)
 	if meta, err := filepath.Glob(filepath.Join(root, "*", "_js_", "_meta_")); err != nil || len(meta) > 0 {

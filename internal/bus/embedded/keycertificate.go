@@ -18,7 +18,7 @@ const (
 	keyFile         = "tls.key"
 )
 
-// clockSkew is how far the clock of a node may be behind that of the node of the job.
+// clockSkew is how far a node's clock may be behind that of the node of the job.
 const clockSkew = time.Hour
 
 // authority is a CA that can sign.
@@ -27,7 +27,7 @@ type authority struct {
 	key         crypto.Signer
 }
 
-// newAuthority returns a new CA, which can sign certificates of servers and clients, but no further CA.
+// newAuthority returns a new CA for certificates of servers and clients, which cannot sign other CAs.
 func newAuthority(random io.Reader, name string, now time.Time, years int) (authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), random)
 	if err != nil {
@@ -46,7 +46,7 @@ func newAuthority(random io.Reader, name string, now time.Time, years int) (auth
 	return authority{certificate: certificate, key: key}, err
 }
 
-// issue signs a certificate for a new key, and returns both as PEM. The template has the names, the end of validity and the usage.
+// issue signs a certificate for a new key, and returns both as PEM. The template contains the names, the end of validity and the usage.
 func (a authority) issue(random io.Reader, now time.Time, template x509.Certificate) (certificate, key string, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), random)
 	if err != nil {
@@ -74,7 +74,7 @@ func keyPEM(key crypto.Signer) (string, error) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), nil
 }
 
-// routesSecret has the certificate of the routes, with its CA. The headless Service of the actuators has the same name, and the
+// routesSecret is the Secret with the certificate of the routes and its CA. The headless Service of the actuators has the same name, and the
 // certificate is for the pods' names below it.
 const routesSecret = "keyturn-nats-routes"
 
@@ -98,7 +98,7 @@ func newRoutesCertificate(random io.Reader, now time.Time, namespace string) (ma
 	return map[string]string{caFile: certificatePEM(ca.certificate.Raw), certificateFile: certificate, keyFile: key}, nil
 }
 
-// routesNames returns the forms in which a pod's name below the Service can be looked up.
+// routesNames returns the possible forms of a pod's name below the Service.
 func routesNames(namespace string) []string {
 	service := "*." + routesSecret
 	return []string{service, service + "." + namespace, service + "." + namespace + ".svc", service + "." + namespace + ".svc.cluster.local"}

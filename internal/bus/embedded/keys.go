@@ -11,14 +11,14 @@ import (
 
 // The names of the Secrets and their data keys.
 const (
-	// fingerprintSecret has the watcher's key file under fingerprintKey.
+	// fingerprintSecret contains the watcher's key file under fingerprintKey.
 	fingerprintSecret = "keyturn-fingerprint-key"
 	fingerprintKey    = "keys"
-	// auditProgram is the watcher that only receives the audit of secret stores. auditSecret has its key file, also under fingerprintKey.
+	// auditProgram is the watcher that only receives the audit of secret stores. auditSecret contains its key file, also under fingerprintKey.
 	auditProgram = "audit"
 	auditSecret  = "keyturn-audit-fingerprint-key"
-	// natsSecretPrefix, followed by the name of a NATS user, is the name of the user's Secret. It has the seed under <name>.nk, and
-	// the public key, which the server needs, under publicKey.
+	// natsSecretPrefix, followed by the name of a NATS user, is the name of the user's Secret. It contains the seed under <name>.nk, and the public
+	// key, which the server needs, under publicKey.
 	natsSecretPrefix = "keyturn-nats-"
 	publicKey        = "public"
 )

@@ -46,11 +46,11 @@ func (o KeyOptions) ensure(ctx context.Context, name string, data map[string]str
 	return err
 }
 
-// keyBytes is the size of a fingerprint key, the output of SHA-256, and of the key of the storage, from which the server derives one of AES-256 for
+// keyBytes is the size of a fingerprint key, the output of SHA-256, and of the key of the storage, from which the server derives an AES-256 key for
 // each stream.
 const keyBytes = 32
 
-// makeKey creates a Secret that has the text of a file with a new key under a name.
+// makeKey creates a Secret that contains a key file with a new key under a name.
 func (o KeyOptions) makeKey(ctx context.Context, secret, name string) error {
 	key := make([]byte, keyBytes)
 	if _, err := io.ReadFull(o.Random, key); err != nil {
@@ -71,13 +71,13 @@ func (o KeyOptions) get(ctx context.Context, name string) (*corev1.Secret, error
 	return secret, nil
 }
 
-// put creates a Secret with a certificate, or updates the data of the one that was read, if it has not changed since. It keeps everything else.
+// put creates a Secret with a certificate, or updates the data of one that was read, if it has not changed since. It keeps all other fields.
 func (o KeyOptions) put(ctx context.Context, read *corev1.Secret, name string, data map[string]string, why renewal) error {
 	if read == nil {
 		return o.create(ctx, name, corev1.SecretTypeTLS, data)
 	}
 	if read.Immutable != nil && *read.Immutable {
-		return fmt.Errorf("secret %s must be renewed (%s) and is immutable: delete it and run this again", name, why)
+		return fmt.Errorf("secret %s must be renewed (%s), but is immutable: delete it and run this again", name, why)
 	}
 	secret := read.DeepCopy()
 	for file, content := range data {
@@ -95,10 +95,11 @@ type KeyOptions struct {
 	Secrets secretCreator // creates the Secrets; required
 	// NATSUsers are the names of the NATS users: of the programs, and of readers of the streams. Empty if they are managed elsewhere.
 	NATSUsers []string
-	// Storage also makes the key with which the NATS server encrypts what it stores.
+	// Storage also creates the key with which the NATS server encrypts its storage.
 	Storage bool
-	// Audit also makes the keys of a watcher that only receives the audit of secret stores: a fingerprint key, and a NATS user if NATSUsers
-	// has any. It has its own keys, because an attacker who takes over a watcher that listens on the network must not learn those of the others.
+	// Audit also creates the keys of a watcher that only receives the audit of secret stores: a fingerprint key, and a NATS user if NATSUsers is not
+	// empty. The watcher has its own keys, because an attacker who takes over a watcher that listens on the network must not learn the keys of the
+	// others.
 	Audit bool
 	// RoutesNamespace is the namespace of the actuators whose NATS servers need a certificate for the routes between them. Empty if none do.
 	RoutesNamespace string

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// natsCASecret has the CA that signs the certificate of the NATS server. No pod mounts it.
+// natsCASecret contains the CA that signs the certificate of the NATS server. No pod mounts it.
 const natsCASecret = "keyturn-nats-ca"
 
-// natsCAYears is how long a new CA is valid. It is renewed when a new certificate would be valid for longer.
+// natsCAYears is how long a new CA is valid. It is renewed if it would end before a new certificate.
 const natsCAYears = 10
 
-// natsCA is a CA with the certificates that clients must trust: its own, and then that of the CA before it, which may have signed the
-// certificate that the server still presents.
+// natsCA is a CA with the certificates that clients must trust: its own, and that of the previous CA, which may have signed the certificate that the
+// server still presents.
 type natsCA struct {
 	authority
 	trusted []*x509.Certificate
 }
 
-// newNATSCA returns a new CA. Before is the CA that it succeeds, or nil.
+// newNATSCA returns a new CA. Before is the previous CA, or nil.
 func newNATSCA(random io.Reader, now time.Time, before *natsCA) (*natsCA, error) {
 	made, err := newAuthority(random, natsCASecret, now, natsCAYears)
 	if err != nil {
@@ -75,7 +75,7 @@ func certificates(file []byte) ([]*x509.Certificate, error) {
 	return all, nil
 }
 
-// signed reports whether this CA or the one before it has signed a certificate.
+// signed reports whether this CA or the previous one has signed a certificate.
 func (ca *natsCA) signed(certificate *x509.Certificate) bool {
 	return slices.ContainsFunc(ca.trusted, func(by *x509.Certificate) bool { return certificate.CheckSignatureFrom(by) == nil })
 }

@@ -17,15 +17,15 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// natsTLSSecret has the certificate that the NATS server of the actuator presents to its clients, its key, and the CAs that clients trust.
+// natsTLSSecret contains the certificate that the actuator's NATS server presents to its clients, its key, and the CAs that clients trust.
 const natsTLSSecret = "keyturn-nats-tls"
 
-// natsTLSYears is how long a new certificate is valid. It is renewed when less than half of that is left.
+// natsTLSYears is how long a new certificate is valid. It is renewed once less than half of this time is left.
 const natsTLSYears = 3
 
 func natsTLSEnd(now time.Time) time.Time { return now.AddDate(natsTLSYears, 0, 0) }
 
-// outrun has the delays after which a run starts over if a concurrent one has changed a Secret.
+// outrun delays the repetitions of a run after a concurrent one has changed a Secret.
 var outrun = wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 6}
 
 // makeNATSTLS creates or renews the CA and the certificate.
@@ -37,8 +37,7 @@ func (o KeyOptions) makeNATSTLS(ctx context.Context) error {
 
 // renewNATSTLS reads both Secrets once, and creates or renews them if they are due. An update fails if the Secret has changed since it was read.
 //
-// The CA is written before the certificate, and the certificate is read before the CA. So the certificate was not signed by a newer CA than the one
-// that is read.
+// The CA is written before the certificate, and the certificate is read before the CA. So the certificate that was read was not signed by a newer CA.
 func (o KeyOptions) renewNATSTLS(ctx context.Context) error {
 	server, err := o.get(ctx, natsTLSSecret)
 	if err != nil {
@@ -71,7 +70,7 @@ func (o KeyOptions) renewNATSTLS(ctx context.Context) error {
 	return o.renewCertificate(ctx, ca, server, leaf)
 }
 
-// reportTheirs logs that the certificate in the data of the server's Secret is not ours. It logs an error if it does not seem to be renewed.
+// reportTheirs logs that the certificate in the server's Secret is not ours. It logs an error if the certificate does not seem to be renewed.
 func (o KeyOptions) reportTheirs(ctx context.Context, data map[string][]byte) {
 	level, attributes := slog.LevelWarn, []any{"secret", natsTLSSecret, "ca", natsCASecret}
 	if chain, err := certificates(data[certificateFile]); err != nil {
@@ -101,7 +100,7 @@ func (ca *natsCA) parseCertificate(data map[string][]byte) (leaf *x509.Certifica
 	return chain[0], true, nil
 }
 
-// renewCA returns the CA to sign with. If there is none or it is due, it writes a new one.
+// renewCA returns the CA to sign with. If there is none, or it is due, it writes a new one.
 func (o KeyOptions) renewCA(ctx context.Context, secret *corev1.Secret, ca *natsCA) (*natsCA, error) {
 	why := missing
 	if ca != nil {
@@ -154,7 +153,7 @@ func (o KeyOptions) renewCertificate(ctx context.Context, ca *natsCA, secret *co
 // natsService is the Service through which clients reach the server.
 const natsService = "keyturn-nats"
 
-// natsNames are the names by which clients reach the server: those of the Service, and, in the pod and through a port-forward, of the machine.
+// natsNames returns the names by which clients reach the server: those of the Service and, for the pod and a port-forward, of the local machine.
 func natsNames(namespace string) []string {
 	service := natsService + "." + namespace
 	return []string{natsService, service, service + ".svc", service + ".svc.cluster.local", "localhost", "127.0.0.1", "::1"}

@@ -19,9 +19,9 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// syncInterval is how often the store is synced to disk, unless the configuration file says otherwise. After a power cut of the machine, a watcher
-// publishes again what the stream has lost, so that with one server only the amount of lost history depends on the interval. If most of several
-// servers lose power at once, what is published again may not be delivered to the webhook and to projectors (docs/operate/operations.md).
+// syncInterval is how often the store is synced to disk by default. After a power cut, a watcher publishes the events again that the stream has lost,
+// so with one server, only the amount of lost history depends on the interval. If most of several servers lose power at once, events that are
+// published again may not be delivered to the webhook and to projectors (docs/operate/operations.md).
 //
 // Syncing each message instead, as with "jetstream { sync: always }", would cost two fsyncs per change. On an SSD, publishing a change took 3.6 ms
 // instead of 0.5 ms. On a network volume, it takes tens of milliseconds, so that a burst of 20,000 changes would take minutes longer.
@@ -29,21 +29,21 @@ const syncInterval = 2 * time.Second
 
 // Options configures a Server.
 type Options struct {
-	// Listen is the address for other programs, host:port, in place of that of ConfigFile. Port -1 selects a free one. If there is neither, only this
+	// Listen is the address for other programs, host:port, instead of that in ConfigFile. Port -1 selects a free one. Without either, only this
 	// process reaches the server. An address other than loopback needs authentication in ConfigFile.
 	Listen   string
 	StoreDir string // the folder for the streams; required
-	// ConfigFile is a configuration file of nats-server, for its address, authorization, accounts, TLS, leaf nodes and a cluster of 3 or 5 servers,
-	// all of which the routes of its cluster block name. An account named STREAMS owns the streams. Empty means no file.
+	// ConfigFile is a configuration file of nats-server, for its address, authorization, accounts, TLS, leaf nodes and a cluster of 3 or 5 servers
+	// with routes to all of them. An account named STREAMS owns the streams. Empty means no file.
 	ConfigFile string
-	// Reader is the public NKey of a user that reads the streams and writes nothing. With it, there is that user and the one of this process, see
-	// Server.ClientOption, and no ConfigFile. Then Listen must be a loopback address. Empty means that ConfigFile has the users.
+	// Reader is the public NKey of a user that reads the streams and writes nothing. If it is set, the only users are this one and that of this
+	// process (see Server.ClientOption), ConfigFile must be empty, and Listen must be a loopback address. If it is empty, ConfigFile has the users.
 	Reader string
-	// StorageKey is the key with which the server encrypts what it stores, see ReadStorageKey. A store that began without one stays as it is, and one
-	// that began with another is an error. Empty means that a new store is not encrypted.
+	// StorageKey is the key with which the server encrypts its storage, see ReadStorageKey. An existing store without encryption stays unencrypted,
+	// and one with another key is an error. Empty means that a new store is not encrypted.
 	StorageKey string
 
-	// certificate is what the server presents to its clients, and routes to the other servers, if ConfigFile has tls for them.
+	// certificate is the server's certificate for its clients, and routes that for other servers, if ConfigFile has tls blocks for them.
 	certificate, routes *certificate
 	free                func(dir string) (int64, error) // freeBytes, except in tests
 	// own is the public NKey of this process, if there is a Reader.
@@ -56,8 +56,8 @@ var usersConfig string
 // streamsAccount is the account of a configuration file that owns the streams.
 const streamsAccount = "STREAMS"
 
-// ownStreams makes the account that a configuration file calls streamsAccount the global account, which a file may not name. This way, the streams
-// stay where they are when accounts are added to the file or removed from it.
+// ownStreams makes the configuration file's account streamsAccount the global account, which a file may not name, so that the streams stay when
+// accounts are added to the file or removed from it.
 func ownStreams(options *server.Options) {
 	for _, account := range options.Accounts {
 		if account.Name == streamsAccount {
@@ -66,7 +66,7 @@ func ownStreams(options *server.Options) {
 	}
 }
 
-// keyWord matches a word of an error that has a part of a key, such as of the seed in leaf-key.conf.
+// keyWord matches a word of an error with a part of a key, such as of the seed in leaf-key.conf.
 var keyWord = regexp.MustCompile(`[^\s"]*[A-Z2-7]{20}[^\s"]*`)
 
 // withoutKeys returns the text of an error about a configuration file without the keys in it: the server quotes a seed that it cannot use.
@@ -100,7 +100,7 @@ func (o Options) options() (*server.Options, error) {
 		return nil, fmt.Errorf("embedded nats: %w", err)
 	}
 	o.encrypt(options)
-	// A reload sorts the routes in place, while goroutines that connect them read them. In order already, they stay as they are.
+	// A reload sorts the routes in place, while goroutines that connect them read them. Sorted routes do not change.
 	slices.SortFunc(options.Routes, func(a, b *url.URL) int { return cmp.Compare(a.String(), b.String()) })
 	options.JetStream = true
 	options.StoreDir = o.StoreDir
@@ -117,11 +117,11 @@ func (o Options) options() (*server.Options, error) {
 
 // ValidateLoopback returns an error if Listen is not an address on which this machine alone can reach the server.
 func (o Options) ValidateLoopback() error {
-	o.Reader = o.Listen // Whoever has the key of a reader reaches it by a port that is forwarded.
+	o.Reader = o.Listen // A user with the reader's key reaches the server by a forwarded port.
 	return o.listen(&server.Options{})
 }
 
-// listen sets where the server listens. The error is about an address that is none, or that anybody may reach.
+// listen sets the server's address. It returns an error for an invalid address, or one that anybody may reach.
 func (o Options) listen(options *server.Options) error {
 	if o.Listen != "" {
 		host, port, err := net.SplitHostPort(o.Listen)
@@ -161,11 +161,11 @@ func (o Options) present(options *server.Options) error {
 	if options.Cluster.TLSConfig == nil {
 		return nil
 	}
-	// The server knows the CA of the others from its start, and they know that of this one. A certificate of another CA would end their cluster.
+	// The servers load the CA of the others at their start. A certificate of another CA would end the cluster.
 	return o.routes.present(options.Cluster.TLSConfig, options.Cluster.TLSConfig.ClientCAs, o.ConfigFile, "cluster", "tls")
 }
 
-// replicasOf returns how many servers keep the streams together. Those of a cluster have routes to all of them, each also to itself.
+// replicasOf returns the number of servers that replicate the streams. Each server of a cluster has routes to all of them, including itself.
 func replicasOf(options *server.Options) int {
 	if options.Cluster.Port == 0 {
 		return 1

@@ -15,25 +15,24 @@ import (
 )
 
 const (
-	// readerUser is the name of the user for people, which reads the streams and writes nothing.
+	// readerUser is the name of the user for people's commands, which reads the streams and writes nothing.
 	readerUser = "reader"
-	// ownUserName is that of the user of a process that has the watcher, the actuator and the server. Its file is beside the streams: the names of
-	// the consumers, which have positions there, follow from its key.
+	// ownUserName is the user of a process with the watcher, the actuator and the server. Its file is beside the streams, because the names of the
+	// consumers, which have positions there, are derived from its key.
 	ownUserName = "own"
 )
 
-// Keys are the keys of a process that has the watcher, the actuator and the server.
+// Keys are the keys of a process with the watcher, the actuator and the server.
 type Keys struct {
 	// Fingerprint is the content of the watcher's key file.
 	Fingerprint []byte
-	// Made says that the fingerprint key is a new one. It is also set if an error followed.
+	// Made says that the fingerprint key is new. It is also set if an error followed.
 	Made bool
-	// Reader is the public key of the user for people.
+	// Reader is the public key of the user for people's commands.
 	Reader string
 }
 
-// OwnKeys returns the keys in the Secrets that MakeKeys makes, and makes those that do not exist. It needs permission to create Secrets and to read
-// these two.
+// OwnKeys returns the keys in the Secrets of MakeKeys, and creates missing ones. It needs permission to create Secrets and to read these two.
 func OwnKeys(ctx context.Context, opts KeyOptions) (Keys, error) {
 	opts.NATSUsers = []string{readerUser}
 	var keys Keys
@@ -58,7 +57,7 @@ func OwnKeys(ctx context.Context, opts KeyOptions) (Keys, error) {
 	return keys, errors.New("secrets with keys were deleted as soon as they were made")
 }
 
-// check returns an error if a Secret that somebody else made lacks what is needed. Without the key of a reader, the server would ask nobody for one.
+// check returns an error if a Secret, perhaps of another author, lacks a key. Without the reader's key, the server would need no authentication.
 func (k *Keys) check() error {
 	if len(k.Fingerprint) == 0 {
 		return fmt.Errorf("secret %s: %s is empty, want the content of a file with fingerprint keys", fingerprintSecret, fingerprintKey)
@@ -69,7 +68,7 @@ func (k *Keys) check() error {
 	return nil
 }
 
-// ReaderFile returns the public key of the user for people, whose seed is in a file. It makes the file if there is none. No error quotes the seed.
+// ReaderFile returns the public key of the user for people's commands, whose seed is in a file. It creates a missing file. No error quotes the seed.
 func ReaderFile(path string, random io.Reader) (string, error) {
 	pair, err := userFile(path, readerUser, random)
 	if err != nil {
@@ -79,7 +78,7 @@ func ReaderFile(path string, random io.Reader) (string, error) {
 	return pair.PublicKey()
 }
 
-// ownUser returns the user of this process, whose seed is in a folder. It makes both if they are not there.
+// ownUser returns the user of this process, whose seed is in a folder. It creates both if they are missing.
 func ownUser(dir string) (nkeys.KeyPair, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -87,7 +86,7 @@ func ownUser(dir string) (nkeys.KeyPair, error) {
 	return userFile(filepath.Join(dir, ownUserName+".nk"), ownUserName, rand.Reader)
 }
 
-// userFile returns the user whose seed is in a file. It makes the file if there is none. No error quotes the seed.
+// userFile returns the user whose seed is in a file. It creates a missing file. No error quotes the seed.
 func userFile(path, name string, random io.Reader) (nkeys.KeyPair, error) {
 	seed, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +109,7 @@ func userFile(path, name string, random io.Reader) (nkeys.KeyPair, error) {
 	return pair, nil
 }
 
-// RemoveStreams removes the streams of a server that does not run, and reports whether there were any.
+// RemoveStreams removes the streams of a stopped server, and reports whether there were any.
 func RemoveStreams(storeDir string) (bool, error) {
 	streams := filepath.Join(storeDir, server.JetStreamStoreDir)
 	if _, err := os.Stat(streams); errors.Is(err, fs.ErrNotExist) {
@@ -119,8 +118,7 @@ func RemoveStreams(storeDir string) (bool, error) {
 	return true, os.RemoveAll(streams)
 }
 
-// WriteKeyFile writes a file with a key. The file is on the disk before the key is used, and it is complete or missing even if the process is killed
-// meanwhile.
+// WriteKeyFile writes a file with a key. The file is on the disk before the key is used, and is complete or missing even if the process is killed.
 func WriteKeyFile(path string, content []byte) error {
 	temporary := path + ".new"
 	err := writeThrough(temporary, content)
@@ -143,7 +141,7 @@ func writeThrough(path string, content []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// syncDir waits until the names in a directory are on the disk.
+// syncDir waits until the entries of a directory are on the disk.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

@@ -16,35 +16,35 @@ import (
 )
 
 const (
-	lookInterval = time.Second      // how often the storage is measured, for the readiness check and the gauges
-	tendInterval = 10 * time.Second // how often problems of the storage are acted on
-	// restartLooks is the number of failed looks between restarts of JetStream. The first restart is at the second failed look and not at the
-	// first, because the folder of a stream that is being created or deleted is unknown to the server for a moment.
+	lookInterval = time.Second      // the interval of measurements, for the readiness check and the gauges
+	tendInterval = 10 * time.Second // the interval of actions against problems
+	// restartLooks is the number of failed looks between restarts of JetStream. The first restart is at the second failed look, because the server
+	// does not know the folder of a stream for a moment while the stream is created or deleted.
 	restartLooks = 6
-	// worthwhile is the inverse of the smallest relative growth of the limit that is applied: others may write to the volume.
+	// worthwhile is the inverse of the smallest relative growth of the limit that is applied, because others may write to the volume.
 	worthwhile = 16
-	// leastFree is the minimum of free space, in bytes, for restarting JetStream. With less, a restart does not help.
+	// leastFree is the minimum free space, in bytes, for a restart of JetStream, which does not help with less.
 	leastFree = 16 << 20
 )
 
-// storage looks after the storage of a server. It measures the storage, raises the limit when the volume has grown, and restarts JetStream
-// when that has stopped and there is space. The server does none of this by itself.
+// storage looks after the storage of a server, which the server does not do itself: it measures the storage, raises the limit after the volume has
+// grown, and restarts JetStream if that has stopped and there is space.
 type storage struct {
 	server  *server.Server
 	options Options
 	ours    bool // the limit comes from storeLimit, and not from the configuration file
 	logger  *slog.Logger
 	seen    atomic.Pointer[look]
-	broken  int   // counts the looks in a row at which JetStream did not work
+	broken  int   // consecutive looks without a working JetStream
 	refused int64 // the last limit that the server did not accept
 }
 
 // look is one look at the storage.
 type look struct {
-	used, limit, free int64 // the size of the messages, its maximum, and what can be written to the volume, in bytes
+	used, limit, free int64 // the size of the messages, its maximum, and the free space of the volume, in bytes
 	// fault is why JetStream does not work, or nil. After an I/O error, the server disables it or stops writing a stream until a restart.
 	fault error
-	// behind says what the server lacks in comparison with its cluster, or is nil. The server catches up by itself. A restart would only delay that.
+	// behind is the server's lag behind its cluster, or nil. The server catches up by itself, and a restart would only delay it.
 	behind error
 }
 
@@ -57,7 +57,7 @@ func (s *storage) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-looking.C:
-			_, _ = s.look() // tend logs what cannot be measured
+			_, _ = s.look() // tend logs failed measurements
 		case <-tending.C:
 			s.tend(ctx)
 		}
@@ -113,7 +113,7 @@ func (s *storage) raise(ctx context.Context, now look) {
 	}
 	limit, err := storeLimit(s.options.StoreDir, s.options.free)
 	if err != nil || limit < now.limit+now.limit/worthwhile || limit <= s.refused {
-		return // what cannot be measured was logged
+		return // the failed measurement was logged
 	}
 	if err := s.reload(limit); err != nil { //nolint:contextcheck // a handshake logs by itself
 		s.refused = limit
@@ -136,7 +136,7 @@ func (s *storage) restart(ctx context.Context, now look) {
 	}
 }
 
-// reload gives the server the options of its configuration again, with the given limit. It starts JetStream if that is shut down.
+// reload applies the options of its configuration to the server again, with the given limit. It starts JetStream if that is shut down.
 func (s *storage) reload(limit int64) error {
 	options, err := s.options.options()
 	if err != nil {
@@ -151,8 +151,8 @@ func (s *storage) reload(limit int64) error {
 	return nil
 }
 
-// Ready is a readiness check. It returns an error while messages cannot be stored, and while the server is behind the others of its cluster: until it
-// has caught up, the loss of another server may cost the majority.
+// Ready is a readiness check. It returns an error while messages cannot be stored, and while the server is behind others of its cluster: until it has
+// caught up, the loss of another server may cost the majority.
 func (s *storage) Ready() error {
 	now := s.seen.Load()
 	switch {
@@ -168,7 +168,7 @@ func (s *storage) Ready() error {
 	return nil
 }
 
-// examine returns what a server says about its JetStream.
+// examine returns the problems that a server reports about its JetStream.
 func examine(s *server.Server) (fault, behind error) {
 	if !s.JetStreamEnabled() {
 		return errors.New("jetstream is disabled after an i/o error"), nil
@@ -187,12 +187,12 @@ func examine(s *server.Server) (fault, behind error) {
 	return fault, behind
 }
 
-// reserve is the inverse of the part of the volume that is kept free of messages. Deleted messages take up space until their file is
-// compacted, which writes the rest of the file a second time.
+// reserve is the inverse of the part of the volume that is kept free of messages. Deleted messages take space until their file is compacted, which
+// writes the rest of the file a second time.
 const reserve = 8
 
-// storeLimit returns how many bytes of messages a store may hold: what its files occupy plus what is free, less the reserve. Whatever is
-// stored, it is the same before and after a restart, and it grows with the volume.
+// storeLimit returns how many bytes of messages a store may contain: the size of its files plus the free space, less the reserve. It does not depend
+// on the stored messages or on restarts, and grows with the volume.
 //
 // The server's own limit would be three quarters of the free space and the stored data at its start. It would not change when the volume is enlarged.
 func storeLimit(dir string, free func(dir string) (int64, error)) (int64, error) {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// storageSecret has the key of the storage under storageKey.
+	// storageSecret contains the key of the storage under storageKey.
 	storageSecret = "keyturn-nats-storage"
 	storageKey    = "storage.key"
 	// leastStorage is the minimum length of the text of a key.
@@ -38,8 +38,7 @@ func ReadStorageKey(path string) (string, error) {
 	return checkedStorageKey(path, content)
 }
 
-// OwnStorageKey returns the key in the Secret that MakeKeys makes, and makes it if there is none. It needs permission to create Secrets and to read
-// this one.
+// OwnStorageKey returns the key in the Secret of MakeKeys, and creates a missing one. It needs permission to create Secrets and to read this one.
 func OwnStorageKey(ctx context.Context, opts KeyOptions) (string, error) {
 	for range 2 {
 		secret, err := opts.get(ctx, storageSecret)
@@ -64,9 +63,9 @@ func checkedStorageKey(where string, content []byte) (string, error) {
 	return key, nil
 }
 
-// usableKey returns the key with which a server opens its store. It is "" for a store that began without one: the server would encrypt it by
-// rewriting each file in place, so that a crash meanwhile could cost messages. A server ignores a stream that it cannot decrypt, and the actuator
-// would then declare an empty one, so a store for which the key is missing, or another one, is an error.
+// usableKey returns the key with which a server opens its store. It is "" for an existing store without encryption, because the server would encrypt
+// it by rewriting each file in place, and a crash meanwhile could cost messages. A server ignores a stream that it cannot decrypt, and the actuator
+// would then declare an empty one, so a missing or wrong key is an error.
 func usableKey(storeDir, key string, logger *slog.Logger) (string, error) {
 	encrypted, plain, err := assetsOf(storeDir)
 	switch {
@@ -75,12 +74,12 @@ func usableKey(storeDir, key string, logger *slog.Logger) (string, error) {
 	case len(encrypted) > 0 && key == "":
 		return "", fmt.Errorf("the streams in %s are encrypted, and their key is missing: restore the Secret %s, or begin with an empty volume",
 			storeDir, storageSecret)
-	// One that is damaged is the server's to report.
+	// A damaged stream is reported by the server.
 	case len(encrypted) > 0 && !slices.ContainsFunc(encrypted, func(one asset) bool { return one.opens(key) }):
 		return "", fmt.Errorf("the streams in %s are encrypted with another key: restore the Secret %s, or begin with an empty volume",
 			storeDir, storageSecret)
 	case len(encrypted) == 0 && plain && key != "":
-		logger.WarnContext(context.Background(), "nats storage is not encrypted: it began without a key, and stays so until the volume is a new one",
+		logger.WarnContext(context.Background(), "nats storage is not encrypted: it began without a key, and stays so until the volume is replaced",
 			"dir", storeDir)
 		return "", nil
 	}
@@ -89,8 +88,8 @@ func usableKey(storeDir, key string, logger *slog.Logger) (string, error) {
 
 // asset is an encrypted stream, or a log of the servers' elections.
 type asset struct {
-	keyFile string // has the asset's own key, encrypted with one that is derived from that of the storage
-	context string // is what that one is derived for
+	keyFile string // contains the asset's own key, encrypted with one that is derived from the storage key
+	context string // the context of the derivation
 }
 
 // assetsOf returns the encrypted assets of a store, and whether there is one that is not encrypted.
@@ -107,7 +106,7 @@ func assetsOf(storeDir string) (encrypted []asset, plain bool, err error) {
 			if strings.HasPrefix(name, ".") {
 				continue // It is being deleted.
 			}
-			of := name // An election is derived from its name twice, a stream from its account and its name.
+			of := name // An election's key is derived from its name twice, a stream's from its account and name.
 			if folder == "streams" {
 				of = filepath.Base(filepath.Dir(filepath.Dir(dir)))
 			}
@@ -125,7 +124,7 @@ func assetsOf(storeDir string) (encrypted []asset, plain bool, err error) {
 	return encrypted, plain, nil
 }
 
-// opens decrypts the asset's own key, as the server does.
+// opens decrypts the asset's own key, like the server.
 func (a asset) opens(key string) bool {
 	content, err := os.ReadFile(a.keyFile)
 	if err != nil {
