@@ -1,5 +1,5 @@
-// Package commands has what all binaries share: the exit code (Main), the version, the environment variables of the programs' flags, and writers for
-// text of others.
+// Package commands contains the common parts of all binaries: the exit code (Main), the version, the environment variables for the programs' flags,
+// and writers for untrusted text.
 package commands
 
 import (
@@ -18,8 +18,7 @@ const EnvironmentUsage = "Every flag has an environment variable: --log-level is
 // allowedValues describes the values of a flag, by type. For other types, the error of the flag describes them.
 var allowedValues = map[string]string{"bool": "true or false", "duration": "a duration such as 500ms, 10s or 5m", "int": "a whole number"}
 
-// EnvironmentVariable returns the name of the variable of a flag: KEYTURN_LOG_LEVEL for log-level. It is "" for help and version, which
-// set nothing.
+// EnvironmentVariable returns the name of a flag's variable: KEYTURN_LOG_LEVEL for log-level. It is "" for help and version, which are not settings.
 func EnvironmentVariable(flag string) string {
 	if flag == "help" || flag == "version" {
 		return ""
@@ -31,8 +30,8 @@ func EnvironmentVariable(flag string) string {
 // parsing, with the flags of the command that runs: cmd.Flags(). A variable that is set but empty means the empty value, like --flag=.
 // The error has a line for each invalid variable: its name, its value and what is allowed.
 //
-// Kubernetes itself sets KEYTURN_PORT and KEYTURN_SERVICE_HOST if a Service is called keyturn (and KEYTURN_NATS_PORT for keyturn-nats): no
-// flag may have such a name, and pods set enableServiceLinks to false.
+// Kubernetes itself sets KEYTURN_PORT and KEYTURN_SERVICE_HOST if a Service is called keyturn (and KEYTURN_NATS_PORT for keyturn-nats). So no flag
+// may have such a name, and pods set enableServiceLinks to false.
 func Environment(flags *pflag.FlagSet) error { return EnvironmentOf(flags, os.LookupEnv) }
 
 // EnvironmentOf is like Environment, but takes the variables from lookup, which returns the value of a variable and whether it is set.
@@ -54,7 +53,7 @@ func EnvironmentOf(flags *pflag.FlagSet, lookup func(name string) (string, bool)
 	return errors.Join(errs...)
 }
 
-// allowed describes the valid values of a flag after it has refused one.
+// allowed describes the valid values of a flag that has refused one.
 func allowed(flag *pflag.Flag, refusal error) string {
 	if words, ok := allowedValues[flag.Value.Type()]; ok {
 		return words

@@ -20,8 +20,8 @@ import (
 // Main runs a program and returns its exit code, for os.Exit. The first SIGINT or SIGTERM cancels the context of run; a second one exits
 // at once with 128 plus its number, as a shell reports it.
 //
-// The code is 0 if run returns nil, or context.Canceled after a signal. Any other error goes to stderr, each line of it as "error: ...",
-// and the code is 1. Parts of an error may come from servers: none controls the terminal.
+// The code is 0 if run returns nil, or context.Canceled after a signal. Any other error is printed to stderr, each line as "error: ...", and the code
+// is 1. Parts of an error may come from servers, so control characters are replaced.
 func Main(run func(ctx context.Context) error) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -30,8 +30,8 @@ func Main(run func(ctx context.Context) error) int {
 	return o.main(run)
 }
 
-// NewRoot returns the command of a program, without the function that runs it. Its flags and those of its subcommands are also set by their
-// environment variables. A program is a binary, or a command of one.
+// NewRoot returns the command of a program, without the function that runs it. Environment variables also set its flags and those of its subcommands.
+// A program is a binary, or a command of one.
 func NewRoot(use, short, version string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: short + "\n\n" + EnvironmentUsage,
@@ -40,7 +40,7 @@ func NewRoot(use, short, version string) *cobra.Command {
 	}
 }
 
-// system is what Main needs from the operating system.
+// system is the part of the operating system that Main uses.
 type system struct {
 	signals <-chan os.Signal
 	stderr  io.Writer
@@ -81,8 +81,8 @@ func (o *system) main(run func(ctx context.Context) error) int {
 	return 1
 }
 
-// BuildVersion returns the text of --version: the version, and the commit and its date if the go command has stamped them into the
-// binary, as it does when it builds in a Git repository.
+// BuildVersion returns the text of --version: the version, and the commit with its date if the go command has stamped them into the binary, as it
+// does when it builds in a Git repository.
 func BuildVersion(version string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -6,18 +6,18 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// textPrinter is a writer of text for people.
+// textPrinter is a writer of text for users.
 type textPrinter struct{ out io.Writer }
 
 // dataPrinter is a writer of JSON or YAML.
 type dataPrinter struct{ out io.Writer }
 
-// TextPrinter returns a writer to a terminal of text that is partly of others: names, messages and errors of a cluster or a server. It writes spaces
-// for what controls a terminal or reorders text, except for line feeds and tabs. Each call of Write has whole characters.
+// TextPrinter returns a writer to a terminal for untrusted text: names, messages and errors of a cluster or a server. It replaces characters that
+// control a terminal or reorder text by spaces, except for line feeds and tabs. Each call of Write must have whole characters.
 func TextPrinter(out io.Writer) io.Writer { return textPrinter{out} }
 
 // DataPrinter is TextPrinter for JSON and YAML. It changes no value: it writes the escapes of control characters, which mean the same in both.
-// Encoders of JSON leave DEL and U+0080 to U+009F as they are, of which one begins an escape sequence of a terminal.
+// Encoders of JSON do not escape DEL and U+0080 to U+009F, one of which begins a terminal's escape sequence.
 func DataPrinter(out io.Writer) io.Writer { return dataPrinter{out} }
 
 // Write implements io.Writer.
@@ -30,7 +30,7 @@ func (p dataPrinter) Write(text []byte) (int, error) {
 	return printTo(p.out, events.EscapeControls(string(text)), len(text))
 }
 
-// printTo writes a clean text, and returns the size of the text that it stands for.
+// printTo writes a clean text, and returns the size of the original text.
 func printTo(out io.Writer, clean string, size int) (int, error) {
 	if _, err := io.WriteString(out, clean); err != nil {
 		return 0, err
