@@ -27,7 +27,7 @@ func attributesFrom(fields map[string]string) (*event.EventContextV1, error) {
 	return attributes, nil
 }
 
-// isAttribute reports whether the name is that of an attribute that is no extension.
+// isAttribute reports whether the name is that of a standard attribute.
 func isAttribute(name string) bool {
 	switch name {
 	case "specversion", "id", "type", "source", "subject", "time", "dataschema", "datacontenttype":
@@ -36,7 +36,7 @@ func isAttribute(name string) bool {
 	return false
 }
 
-// checkAttribute checks what does not depend on the type of an attribute.
+// checkAttribute checks an attribute independently of its type.
 func checkAttribute(name, text string) error {
 	switch {
 	case !isWord(name):

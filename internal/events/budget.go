@@ -9,10 +9,10 @@ import (
 // Budget limits how many bytes each namespace may use. A namespace earns bytes over time, up to a maximum. It is safe for concurrent use.
 type Budget struct {
 	perSecond float64
-	atOnce    time.Duration // how long it takes to earn the bytes that may be used at once
+	atOnce    time.Duration // how long it takes to earn the maximum
 
 	mu sync.Mutex
-	// earned is when a namespace will have earned the bytes that it has used. A namespace that is missing owes nothing.
+	// earned is when a namespace will have earned the bytes that it has used. A missing namespace owes nothing.
 	earned map[string]time.Time
 	swept  int // the length of earned after the last sweep
 }
@@ -20,14 +20,14 @@ type Budget struct {
 // sweepFrom is the minimum number of namespaces for a sweep.
 const sweepFrom = 64
 
-// NewBudget returns a budget of the given number of bytes per time, of which atOnce bytes may be used at once.
+// NewBudget returns a budget of the given number of bytes per time, with a maximum of atOnce bytes.
 func NewBudget(bytes int64, per time.Duration, atOnce int64) *Budget {
 	b := &Budget{perSecond: float64(bytes) / per.Seconds(), earned: make(map[string]time.Time)}
 	b.atOnce = b.worth(int(atOnce))
 	return b
 }
 
-// Reserve reserves bytes for a namespace, and returns when it may use them: now, unless it has used too many before.
+// Reserve reserves bytes for a namespace, and returns when it may use them, which is now if it has enough.
 func (b *Budget) Reserve(namespace string, size int, now time.Time) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -39,7 +39,7 @@ func (b *Budget) Reserve(namespace string, size int, now time.Time) time.Time {
 	return now
 }
 
-// Take reports whether a namespace may use the bytes now. If so, it takes them from the namespace's budget.
+// Take reports whether a namespace may use the bytes now. If so, it takes them from the budget.
 func (b *Budget) Take(namespace string, size int, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,7 +75,7 @@ func (b *Budget) worth(size int) time.Duration {
 	return time.Duration(float64(size) / b.perSecond * float64(time.Second))
 }
 
-// sweep forgets namespaces that owe nothing, whenever there are twice as many as were left after the last sweep.
+// sweep forgets namespaces that owe nothing, whenever their number has doubled since the last sweep.
 func (b *Budget) sweep(now time.Time) {
 	if len(b.earned) < max(sweepFrom, 2*b.swept) {
 		return
@@ -84,7 +84,7 @@ func (b *Budget) sweep(now time.Time) {
 	b.swept = len(b.earned)
 }
 
-// Notices limits how often log lines that others can cause are logged. It is safe for concurrent use.
+// Notices limits the frequency of log lines that others can cause. It is safe for concurrent use.
 type Notices struct {
 	every time.Duration
 	mu    sync.Mutex

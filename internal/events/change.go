@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// Change is the event that a watcher publishes about a source. It holds fingerprints, never values.
+// Change is the event that a watcher publishes about a source. It contains fingerprints, never values.
 //
 // The fields that are not encoded as JSON are attributes of the CloudEvent. The others are its data. docs/reference/events.md lists both.
 type Change struct {
 	Cluster string `json:"-"` // the configured name of the cluster that the source is in
-	Source  Source `json:"-"` // names what changed
+	Source  Source `json:"-"` // the changed source
 	// Verb says what happened. It must be one of the verbs of the source's kind.
 	Verb Verb `json:"-"`
-	// UID and ResourceVersion are those of the object that was read. The event's ID is made of them. For KindOpenBao, UID is the name of the store,
-	// and ResourceVersion is the time of the change in nanoseconds since 1970, so that the later of two events has the higher one, as in Kubernetes.
+	// UID and ResourceVersion belong to the object that was read, and form the event's ID. For KindOpenBao, UID is the name of the store, and
+	// ResourceVersion is the time of the change in nanoseconds since 1970, so that the later of two events has the higher one, as in Kubernetes.
 	UID             string       `json:"-"`
 	ResourceVersion string       `json:"-"`
 	Fingerprint     string       `json:"-"` // the keyed fingerprint of all data keys: k<key id>:<hex>
 	Time            time.Time    `json:"-"` // when the watcher saw the change
 	Trace           TraceContext `json:"-"` // the context of the span that created the event; empty without tracing
 
-	Keys map[string]Key `json:"keys,omitempty"` // describes each data key that is listed
-	// Truncated means that the object has more keys than are listed, see MaxKeys. The others count in Buckets. Without it, all count as changed.
+	Keys map[string]Key `json:"keys,omitempty"` // describes each listed data key
+	// Truncated means that some keys are not listed, see MaxKeys. They count in Buckets. Without Buckets, all keys count as changed.
 	Truncated bool `json:"truncated,omitempty"`
-	// Buckets describes the keys that are not listed, by the name of their bucket: see Bucket. The fingerprint is of all of them in it, and empty if
-	// there is none any more. A bucket stays after the last key that was not listed is gone, because that may be what changed.
+	// Buckets describes the unlisted keys, by the name of their bucket: see Bucket. The fingerprint covers all unlisted keys in the bucket, and is
+	// empty if there are none any more. A bucket stays after its last unlisted key was removed, because that may be the change.
 	Buckets map[string]Key `json:"buckets,omitempty"`
 	Changed []string       `json:"changed,omitempty"` // lists, sorted, the listed keys that were added, changed or removed since Previous
-	// Previous is the fingerprint before. It is empty if the source is new, or if the stream had lost the event, which is published again.
+	// Previous is the previous fingerprint. It is empty for a new source, or if the stream had lost the event, which is published again.
 	Previous string `json:"previous,omitempty"`
 	// ChangedAt is the resourceVersion of the last change of content. Like the ChangedAt of each key, it is carried from event to
 	// event. It is empty if the content has not changed since the source was first observed.
@@ -39,35 +39,35 @@ type Change struct {
 	// It is empty if the source existed before the cluster was first watched, and it is carried like ChangedAt. Creation does not
 	// mark the keys as changed: pods that need the source could only start after it.
 	CreatedAt string `json:"createdAt,omitempty"`
-	// Since is the creation time, to the second, of a source that a watcher found when it first watched the namespace. It is set only if
-	// the source was created a short time before, and it is carried like ChangedAt: pods of workloads that were written before that time
-	// have started without the source. CreatedAt is then the resourceVersion at which the source was found.
+	// Since is the creation time, in whole seconds, of a source that a watcher found when it first watched the namespace. It is set only if the
+	// source was created shortly before, and it is carried like ChangedAt: pods of workloads that were written before that time have started without
+	// the source. CreatedAt is then the resourceVersion at which the source was found.
 	Since   time.Time `json:"since,omitzero"`
 	Created bool      `json:"created,omitempty"` // the source appeared with this event
 	Ignore  bool      `json:"ignore,omitempty"`  // the source is annotated with keyturn.dev/ignore or Reloader's ignore
 	// Hold is why the source is on hold, as HoldText returns it, or empty. Only a Secret or a ConfigMap that exists can be on hold.
 	Hold  string `json:"hold,omitempty"`
 	Match bool   `json:"match,omitempty"` // the source is annotated with Reloader's match
-	// WrittenAt is the time of the newest write to the object by the API server's clock, to the second. Zero if unknown.
+	// WrittenAt is the time of the newest write to the object by the API server's clock, in whole seconds. It is zero if unknown.
 	WrittenAt time.Time `json:"writtenAt,omitzero"`
-	// Cause is what made the change, if known. Only Secrets and ExternalSecrets have one.
+	// Cause is the cause of the change, if known. Only Secrets and ExternalSecrets have one.
 	Cause  *Cause      `json:"cause,omitempty"`
 	Store  *StoreState `json:"store,omitempty"`  // set for KindOpenBao only
 	Status *Status     `json:"status,omitempty"` // set for KindExternalSecret and KindCertificate only
 	// Recent is set for KindSecretProviderClass only. It lists the most recent fingerprints, at most MaxRecent, with the current one last.
 	// Pods get new content one after the other: a pod that gets content that others had before makes no change.
 	Recent []string `json:"recent,omitempty"`
-	// Writers are the field managers that wrote the source last, the last one first, at most MaxWriters. They are set only if the source was written
-	// less than Soon before as well: what changes without end may have two writers that undo each other's writes.
+	// Writers are the field managers that last wrote the source, the newest first, at most MaxWriters. They are set only if the source was also
+	// written less than Soon before, as endless changes may come from two writers that undo each other's writes.
 	Writers []string `json:"writers,omitempty"`
-	// Generated is set if the writer of the source makes some of its keys from something else, with other bytes each time.
+	// Generated is set if the writer of the source derives some of its keys from others, with different bytes each time.
 	Generated *Generated `json:"generated,omitempty"`
-	// Problem is what is wrong with the list of keys that do not count, as HoldText returns it, or empty.
+	// Problem is the problem of the annotation that lists ignored keys, as HoldText returns it, or empty.
 	Problem string `json:"problem,omitempty"`
 }
 
-// ID returns the event's id. It depends on what was read, not on who read it or when, so that replays, restarts and a second watcher produce the same
-// id. It does not depend on the content: if the content went from A to B and back to A within a dedupe window, the second A would be lost.
+// ID returns the event's id. It depends on the object's state, not on who read it or when, so that replays, restarts and a second watcher produce the
+// same id. It does not depend on the content: if the content went from A to B and back to A within a dedupe window, the second A would be lost.
 func (c Change) ID() string {
 	if c.Source.Kind == KindOpenBao && c.Store != nil {
 		return c.Source.Name + "/" + c.Store.Revision
@@ -84,34 +84,33 @@ type Key struct {
 	// ChangedAt is the resourceVersion of the last change of the value. It is carried from event to event, so that a change is not lost when an event
 	// about another key supersedes it on the stream. It is empty if the value has not changed since the source was first observed.
 	ChangedAt string `json:"changedAt,omitempty"`
-	// Added says that the change at ChangedAt added the key, and that the source never had it before, as far as the watcher knows. So no pods that
-	// need the key have started before.
+	// Added says that the change at ChangedAt added the key, and that the source never had it before, as far as the watcher knows, so that no pods
+	// that need the key have started before.
 	Added bool `json:"added,omitempty"`
 	// Ignored says why the key does not count unless a workload names it: IgnoredByAnnotation or IgnoredAsStaticCreds. It is empty if the key counts.
 	Ignored string `json:"ignored,omitempty"`
-	// Since is the resourceVersion at which a key began to count again. A change up to then does not count: nobody knows which of its values the pods
-	// have. It is carried like ChangedAt, until the value changes.
+	// Since is the resourceVersion at which a key began to count again. Changes up to then do not count, because it is unknown which of its values
+	// the pods have. It is carried like ChangedAt, until the value changes.
 	Since string `json:"since,omitempty"`
 }
 
 // The reasons why a key does not count.
 const (
 	IgnoredByAnnotation  = "annotation"   // keyturn.dev/ignore-keys names it
-	IgnoredAsStaticCreds = "static-creds" // it is in an answer of Vault about a static role, and differs in each
+	IgnoredAsStaticCreds = "static-creds" // it is in Vault's response for a static role, and differs in each
 )
 
-// Bucket returns the name of the bucket in which a data key counts that an event does not list: the first byte of the SHA-256 of its name, as two
-// hex digits. There are 256 buckets.
+// Bucket returns the name of the bucket of an unlisted data key: the first byte of the SHA-256 of its name, as two hex digits. There are 256 buckets.
 //
-// No secret key is in the hash, because the actuator has none, and has to find the bucket of a key that pods read. It hides nothing either: events
-// list names in the clear. What a bucket says of the content is made of keyed fingerprints.
+// The hash needs no secret key: the actuator has none, but must find the bucket of a key that pods read, and events list names in the clear. The
+// content of a bucket is covered by keyed fingerprints.
 func Bucket(key string) string {
 	digest := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(digest[:1])
 }
 
-// Key returns what the change says of a data key, and whether it lists the key. If not, that is what it says of the key's bucket, or of all keys if
-// it is truncated and has no buckets.
+// Key returns the state of a data key in the change, and whether the change lists the key. For an unlisted key, it is the state of the key's bucket,
+// or of all keys if the change is truncated and has no buckets.
 func (c Change) Key(name string) (key Key, isListed bool) {
 	key, isListed = c.Keys[name]
 	switch {
@@ -124,12 +123,12 @@ func (c Change) Key(name string) (key Key, isListed bool) {
 	return key, isListed
 }
 
-// Generated says from what keys were made that differ each time they are written, such as keystores, which have salts. The fingerprint of such a key
-// is that of the bytes with which it last changed. Its fields are keyed fingerprints.
+// Generated describes the basis of keys with different bytes at each write, such as keystores, which have salts. The fingerprint of such a key is
+// that of the bytes with which it last changed. All fields are keyed fingerprints.
 type Generated struct {
-	From string `json:"from"` // what they are made from
-	// Settings is that of the passwords and profiles with which they were written, and Written that of their bytes. Both are empty if the settings
-	// are not known.
+	From string `json:"from"` // of the content that they are derived from
+	// Settings is the fingerprint of the passwords and profiles with which they were written, and Written that of their bytes. Both are empty if the
+	// settings are unknown.
 	Settings string `json:"settings,omitempty"`
 	Written  string `json:"written,omitempty"`
 }
@@ -144,10 +143,10 @@ const (
 // MaxRecent is the maximum number of fingerprints in Change.Recent.
 const MaxRecent = 16
 
-// Soon is how soon one change of a source may come after another for both to count as part of changes without end.
+// Soon is the maximum time between two changes of a source that count as part of endless changes.
 const Soon = 10 * time.Minute
 
-// MaxWriters is the maximum number of names in Change.Writers, and maxWriter that of bytes of one, as in Kubernetes.
+// MaxWriters is the maximum number of names in Change.Writers, and maxWriter the maximum length of one in bytes, as in Kubernetes.
 const (
 	MaxWriters = 4
 	maxWriter  = 128
@@ -164,7 +163,7 @@ func writersText(names []string) []string {
 	return texts
 }
 
-// Cause is what wrote a Secret, or what triggered the sync of an ExternalSecret.
+// Cause is the writer of a Secret, or the trigger of the sync of an ExternalSecret.
 type Cause struct {
 	// Source is the writer, in the Secret's namespace: "externalsecret/db" or "certificate/web". It is empty for an ExternalSecret.
 	Source string `json:"source,omitempty"`
@@ -176,7 +175,7 @@ type Cause struct {
 	NotAfter time.Time `json:"notAfter,omitzero"`
 }
 
-// String returns a human-readable form: "by externalsecret/db for bao/root/secret/shop/db/7". It leaves out what is not known.
+// String returns a human-readable form: "by externalsecret/db for bao/root/secret/shop/db/7". It omits unknown parts.
 func (c Cause) String() string {
 	var parts []string
 	if c.Source != "" {

@@ -22,7 +22,7 @@ func ParseChange(e event.Event) (Change, error) {
 		c.Cluster, c.Verb, c.Time, c.Trace, c.UID = v.cluster, v.verb, v.time, v.trace, v.uid
 		c.Source = Source{Kind: v.kind, Namespace: v.extensions[extNamespace], Name: v.extensions[extName]}
 		c.ResourceVersion, c.Fingerprint = v.extensions[extResourceVersion], v.extensions[extFingerprint]
-		// Which characters are printable depends on the version of Unicode that the publisher was built with. A difference must not lose a change.
+		// The set of printable characters depends on the publisher's version of Unicode. A difference must not lose a change.
 		c.Hold, c.Writers, c.Problem = HoldText(c.Hold), writersText(c.Writers), HoldText(c.Problem)
 		return nil
 	})

@@ -61,8 +61,8 @@ func (c Claim) validate() error {
 	return faultIf(c.Replaces != "" && !isUID(c.Replaces), "the replaced uid is not a Kubernetes UID")
 }
 
-// Predecessor returns the UID of the cluster that had the name before the cluster with the given UID, where c is the current claim. A new stream
-// has no claim. Then Predecessor returns replaces, unless that is the cluster's own UID, as if all clusters were configured with it.
+// Predecessor returns the UID of the cluster that had the name before the cluster with the given UID. C is the current claim. A new stream has no
+// claim. In this case, it returns replaces, unless that is the cluster's own UID, as if all clusters were configured with it.
 func (c Claim) Predecessor(uid, replaces string) string {
 	switch {
 	case c.UID == uid:
@@ -73,16 +73,16 @@ func (c Claim) Predecessor(uid, replaces string) string {
 	return c.UID
 }
 
-// Watched is the event by which a watcher says that every source in its scope that existed at a certain time is on the stream. If the
-// next watcher finds a source in that scope that is not on the stream, it knows that the source was created later, while no watcher ran.
+// Watched is the event by which a watcher reports that every source in its scope that existed at a certain time is on the stream. If the next watcher
+// finds a source in that scope that is not on the stream, the source was created later, while no watcher ran.
 type Watched struct {
 	Cluster string    `json:"-"` // the configured name
-	Time    time.Time `json:"-"` // until when the sources were watched, by the watcher's clock
-	// Scope says which sources were watched.
+	Time    time.Time `json:"-"` // the time until which the sources were watched, by the watcher's clock
+	// Scope is the scope of the watched sources.
 	Scope
 }
 
-// WatchedPrefix begins the name token of the subject. A digest of the scope follows, because a cluster may have watchers with different scopes.
+// WatchedPrefix is the prefix of the subject's name token. A digest of the scope follows, because a cluster may have watchers with different scopes.
 const WatchedPrefix = "watched-"
 
 func (w Watched) name() string { return WatchedPrefix + w.digest() }
@@ -92,7 +92,7 @@ func (w Watched) Subject() string {
 	return Address{Cluster: w.Cluster, Kind: KindCluster, Name: w.name()}.Subject()
 }
 
-// Event returns what was watched as a CloudEvent.
+// Event returns the Watched as a CloudEvent.
 func (w Watched) Event() (event.Event, error) { return encode(w) }
 
 func (w Watched) envelope() envelope {
@@ -103,7 +103,7 @@ func (w Watched) envelope() envelope {
 	}
 }
 
-// ParseWatched returns what a CloudEvent says was watched. It returns a RejectError if the event does not say that.
+// ParseWatched decodes a Watched. It returns a RejectError for any other event.
 func ParseWatched(e event.Event) (Watched, error) {
 	return decode(e, watcher, func(w *Watched, v envelope) error {
 		w.Cluster, w.Time = v.cluster, v.time
@@ -111,16 +111,16 @@ func ParseWatched(e event.Event) (Watched, error) {
 	})
 }
 
-// Scope says which sources of a cluster a watcher watches.
+// Scope is the set of sources of a cluster that a watcher watches.
 type Scope struct {
 	Kinds             []Kind   `json:"kinds"`                       // lists the kinds of the sources
 	Namespaces        []string `json:"namespaces,omitempty"`        // lists the namespaces of the sources; empty means all
-	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"` // lists namespaces whose sources are left out
+	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"` // lists the namespaces to ignore
 	NamespaceSelector string   `json:"namespaceSelector,omitempty"` // select namespaces and sources by their labels; empty means all
 	Selector          string   `json:"selector,omitempty"`
 }
 
-// Covers reports whether a source is in the scope, judging by its name.
+// Covers reports whether a source is in the scope, by its kind and namespace.
 func (s Scope) Covers(source Source) bool {
 	return slices.Contains(s.Kinds, source.Kind) && !slices.Contains(s.IgnoredNamespaces, source.Namespace) &&
 		(len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, source.Namespace))

@@ -9,22 +9,22 @@ import (
 	"github.com/cloudevents/sdk-go/v2/types"
 )
 
-// The limits of a message. Together they are less than the 1 MiB that NATS servers accept by default.
+// These limit a message. Together, they are less than the 1 MiB that NATS servers accept by default.
 const (
 	MaxEventSize  = 512 << 10 // the maximum size of an event's data, in bytes
 	MaxHeaderSize = 16 << 10  // the maximum size of the keys and values of a message header together, in bytes
 )
 
 const (
-	// AttributePrefix begins the key of an attribute in a message header.
+	// AttributePrefix is the prefix of an attribute's key in a message header.
 	AttributePrefix = "ce-"
 	contentType     = "content-type"
 	jsonContentType = "application/json"
 )
 
 // HeaderOf returns the header of a CloudEvent in the binary mode of the NATS binding: each attribute is a key ce-<name>, in lower case, with a
-// percent-encoded value. The payload of the message is the data. It returns a RejectError for an event that exceeds the limits, or has a text that no
-// attribute can hold: the rest of an event of this package follows from what was checked.
+// percent-encoded value. The payload of the message is the data. It returns a RejectError for an event that exceeds the limits, or with text that no
+// attribute can contain. Everything else in an event of this package was checked before.
 func HeaderOf(e event.Event) (map[string][]string, error) {
 	if e.Context == nil || e.SpecVersion() != event.CloudEventsVersionV1 {
 		return nil, Rejectf(ReasonUnknownVersion, "want CloudEvents %s", event.CloudEventsVersionV1)
@@ -74,8 +74,8 @@ func fieldsOf(attributes *event.EventContextV1) ([]field, error) {
 	return fields, nil
 }
 
-// FromMsg decodes a CloudEvent from a message in binary mode. It returns a RejectError for any other message. The error
-// quotes nothing of the message except its subject and the names of attributes.
+// FromMsg decodes a CloudEvent from a message in binary mode. It returns a RejectError for any other message. The error quotes only the subject and
+// the names of attributes.
 func FromMsg(subject string, header map[string][]string, data []byte) (event.Event, error) {
 	if err := checkSize(header, data); err != nil {
 		return event.Event{}, err
@@ -128,7 +128,7 @@ func headerSize(header map[string][]string) int {
 	return size
 }
 
-// first returns the first value of the key. It tries the exact key, then any case.
+// first returns the first value of the key. It tries the exact key, then other cases.
 func first(header map[string][]string, key string) string {
 	if values := header[key]; len(values) > 0 {
 		return values[0]

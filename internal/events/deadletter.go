@@ -25,7 +25,7 @@ type DeadLetter struct {
 	Error   string    `json:"error"`
 	Seq     uint64    `json:"seq"`  // the message's sequence on StreamChanges, where it may have been superseded since
 	Time    time.Time `json:"time"` // when the message was rejected
-	// Header and Data are those of the message, without the headers that a NATS server acts on. Oversized data and oversized headers are left out.
+	// Header and Data belong to the message, without the headers that a NATS server acts on. Oversized data and headers are omitted.
 	Header map[string][]string `json:"-"`
 	Data   []byte              `json:"-"`
 }
@@ -35,7 +35,7 @@ func (l DeadLetter) Headers() map[string][]string {
 	headers := make(map[string][]string)
 	if headerSize(l.Header) <= MaxHeaderSize {
 		for key, values := range l.Header {
-			// Otherwise, the server would apply an expectation or a TTL of the original to the copy.
+			// Otherwise, the server would apply the original's expectation or TTL to the copy.
 			if !isServerHeader(key) {
 				headers[key] = values
 			}

@@ -27,7 +27,7 @@ const (
 	extWorkloadKind    = "workloadkind"
 )
 
-// commonExtensions is how many extensions an event without a trace context has, at most.
+// commonExtensions is the maximum number of extensions of an event without a trace context.
 const commonExtensions = 8
 
 const (
@@ -51,21 +51,21 @@ func parseType(text string) (Kind, Verb, error) {
 	}
 	for kind, known := range verbs {
 		if i := slices.Index(known, Verb(parts[1])); string(kind) == parts[0] && i >= 0 {
-			// The strings of the table: a substring of the header would keep the whole header in memory.
+			// These are the strings of the table: a substring of the header would keep the whole header in memory.
 			return kind, known[i], nil
 		}
 	}
 	return "", "", Rejectf(ReasonUnknownType, "the type has an unknown kind or verb")
 }
 
-// The components that create events, as in the source attribute: k8s://<cluster>/watcher.
+// These components create events, as named in the source attribute: k8s://<cluster>/watcher.
 const (
 	watcher   = "watcher"
 	actuator  = "actuator"
 	projector = "projector"
 )
 
-// envelope holds the attributes that all events have.
+// envelope contains the common attributes of all events.
 type envelope struct {
 	cluster   string
 	component string
@@ -76,7 +76,7 @@ type envelope struct {
 	uid       string
 	time      time.Time
 	trace     TraceContext
-	// extensions are further attributes. Those with an empty value are omitted.
+	// extensions are further attributes. Empty values are omitted.
 	extensions map[string]string
 }
 
@@ -109,7 +109,7 @@ func encode(p payload) (event.Event, error) {
 	setExtension(extensions, extPartitionKey, v.cluster+"/"+v.uid)
 	setExtension(extensions, TraceparentKey, trace.Parent)
 	setExtension(extensions, TracestateKey, trace.State)
-	// The setters of the CloudEvents SDK parse and check each attribute. These follow from what has been checked.
+	// The setters of the CloudEvents SDK parse and check each attribute. These attributes were checked already.
 	return event.Event{
 		Context: &event.EventContextV1{
 			ID: v.id, Type: eventType(v.kind, v.verb), Source: types.URIRef{URL: sourceURL(v.cluster, v.component)}, Subject: new(v.selfLink),
@@ -206,7 +206,7 @@ func (v envelope) check(p payload) error {
 	return nil
 }
 
-// matches checks a payload that was filled in from its data and v. The attributes must be those that follow from the payload.
+// matches checks a payload that was filled in from its data and v. The attributes must be those of the payload.
 func (v envelope) matches(p payload) error {
 	want := p.envelope()
 	if v.kind != want.kind || v.verb != want.verb {
@@ -231,14 +231,14 @@ const (
 	sourceScheme = uriScheme + "://" // begins the source attribute
 )
 
-// sourceURL returns what the result of sourceURI is parsed to.
+// sourceURL returns the parsed form of sourceURI's result.
 func sourceURL(cluster, component string) url.URL {
 	return url.URL{Scheme: uriScheme, Host: cluster, Path: "/" + component}
 }
 
 func sourceURI(cluster, component string) string { return sourceScheme + cluster + "/" + component }
 
-// decodeJSON decodes one JSON value. Its errors have the position of the fault, but quote no data.
+// decodeJSON decodes one JSON value. Its errors contain the position of the fault, but no data.
 func decodeJSON(data []byte, value any) error {
 	err := json.Unmarshal(data, value)
 	var syntax *json.SyntaxError

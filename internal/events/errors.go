@@ -8,7 +8,7 @@ import (
 // ErrNotFound is wrapped by the errors of Bus.Last and Origins.Last if the stream has no event on the subject.
 var ErrNotFound = errors.New("no event on this subject")
 
-// The reasons why an attribute cannot be written or read. None quotes the value.
+// These are the reasons why an attribute cannot be written or read. They do not quote the value.
 var (
 	errBlank     = errors.New("empty, or with space around it")
 	errSource    = errors.New("not " + sourceScheme + "<cluster>/<program>")
@@ -19,7 +19,7 @@ var (
 	errText      = errors.New("not text that a CloudEvents attribute can hold")
 )
 
-// The reasons for which an event is rejected before a handler sees it. They are in a metric label and in dead letters.
+// These are the reasons for rejecting an event before a handler sees it. They are in a metric label and in dead letters.
 const (
 	ReasonMalformed = "malformed" // the message is not a CloudEvent, or is one that this package cannot have written
 	// ReasonStructured means that the CloudEvent is in structured mode. Only binary mode is accepted.
@@ -28,18 +28,18 @@ const (
 	ReasonForeignCluster  = "foreign-cluster"  // the event is of another cluster
 	ReasonUnknownVersion  = "unknown-version"  // the version of the subject, the type or the CloudEvents specification is unknown
 	ReasonUnknownType     = "unknown-type"     // the event type is unknown, or not expected on this stream
-	ReasonSubjectMismatch = "subject-mismatch" // the event is about another object than its subject names
+	ReasonSubjectMismatch = "subject-mismatch" // the event is not about the object in its subject
 )
 
-// The reasons that a handler gives and other programs know.
+// These are reasons of handlers that other programs know.
 const (
-	ReasonWebhookFailed   = "webhook-failed"    // of a rejection: the webhook that is called for the event has failed for too long
+	ReasonWebhookFailed   = "webhook-failed"    // of a rejection: the webhook for the event has failed for too long
 	ReasonReloadedInPlace = "reloaded-in-place" // of an outcome: the pods were not replaced, but answered a reload request with a 2xx status
 	ReasonPatchDenied     = "patch-denied"      // of an outcome: the API server denies the patch
 )
 
-// RejectError means that an event must never be acted on. Delivery.Done terminates such an event and publishes a dead
-// letter with the reason and the text of the error, which therefore must not quote the event's data.
+// RejectError means that an event must never be acted on. Delivery.Done terminates such an event and publishes a dead letter with the reason and the
+// text of the error, which must therefore not quote the event's data.
 type RejectError struct {
 	Reason string // a short kebab-case word for the metric label and the dead letter: a Reason constant, or the handler's own
 	Err    error

@@ -11,8 +11,8 @@ import (
 // LastChange is the last event of a source in compact form. Watchers and actuators keep one for each source.
 type LastChange struct {
 	Seq                                        uint64    // the event's sequence on the stream
-	UID, ResourceVersion, ChangedAt, CreatedAt string    // those of the Change
-	All                                        Sum       // the fingerprint of all keys, under the key that KeyID names
+	UID, ResourceVersion, ChangedAt, CreatedAt string    // as in the Change
+	All                                        Sum       // the fingerprint of all keys, under the key KeyID
 	Keys                                       []LastKey // in no order; empty if Truncated is set and there are no buckets
 	// Rare is nil for most sources, but not for a secret in a store. Copies share it, so it must not be changed.
 	Rare *RareFields
@@ -22,13 +22,13 @@ type LastChange struct {
 	storedAt, seenAt, writtenAt int64
 	Epoch                       uint32 // the epoch of the reader in which the event has this sequence
 	trace                       traceparent
-	// verb is an index of changeVerbs. It is zero if the event could not be read. Then only its place on the stream is known.
+	// verb is an index of changeVerbs. It is zero if the event could not be read. Then only its position on the stream is known.
 	verb uint8
 
-	Truncated, Ignore, Match, Created bool // those of the Change
-	hasPrevious, previousIsSame       bool // what is kept of Change.Previous
-	// Lost means that the stream no longer has this event, and that Seq is the sequence of the older event that the stream has, or zero if it has
-	// none. The publisher sets it, and publishes the event again.
+	Truncated, Ignore, Match, Created bool // as in the Change
+	hasPrevious, previousIsSame       bool // the kept part of Change.Previous
+	// Lost means that the stream has lost this event. Seq is then the sequence of the older event that the stream has, or zero if it has none. The
+	// publisher sets it, and publishes the event again.
 	Lost bool
 }
 
@@ -42,9 +42,9 @@ type LastKey struct {
 // IsGone reports whether the key was removed.
 func (k LastKey) IsGone() bool { return k.Sum == Sum{} }
 
-// RareFields has the fields that few events have, behind a pointer to keep LastChange small. Recent is in the form of LastChange.All, Buckets is in
-// that of LastChange.Keys, Added has the names of the keys of which Key.Added is set, sorted, and TraceState is that of the trace context. The others
-// are those of Change.
+// RareFields contains the fields that few events have, behind a pointer to keep LastChange small. Recent has the form of LastChange.All, and Buckets
+// that of LastChange.Keys. Added contains the sorted names of the keys with Key.Added, and TraceState belongs to the trace context. The other fields
+// are as in Change.
 type RareFields struct {
 	Since      time.Time
 	Hold       string
@@ -58,7 +58,7 @@ type RareFields struct {
 	TraceState string
 	Generated  *Generated
 	Problem    string
-	// Uncounted has the keys that do not count, or that count again, with only Ignored and Since.
+	// Uncounted contains the keys that do not count, or that count again, with only Ignored and Since.
 	Uncounted map[string]Key
 }
 
@@ -70,7 +70,7 @@ func UnreadableChange(seq uint64, storedAt time.Time) LastChange {
 	return LastChange{Seq: seq, storedAt: nanoseconds(storedAt)}
 }
 
-// NewLastChange copies what it keeps of a change, with its sequence and the time at which it was stored, which may be zero. The attributes of an
+// NewLastChange copies the kept fields of a change, with its sequence and the time at which it was stored, which may be zero. The attributes of an
 // event share one string, and keeping one would keep all. Strings that many sources share are interned.
 func NewLastChange(seq uint64, storedAt time.Time, change Change) (LastChange, error) {
 	keyID, all, err := parseSum(change.Fingerprint)
@@ -104,7 +104,7 @@ func NewLastChange(seq uint64, storedAt time.Time, change Change) (LastChange, e
 	return LastChange{}, fmt.Errorf("verb %q is not that of a change", change.Verb)
 }
 
-// shared returns the resourceVersion, as the string that is kept already if it is that of the last change or of the object.
+// shared returns the resourceVersion, as the kept string if it is that of the last change or of the object.
 func (c *LastChange) shared(version string) string {
 	switch version {
 	case c.ResourceVersion:
@@ -115,7 +115,7 @@ func (c *LastChange) shared(version string) string {
 	return version
 }
 
-// parseSum parses a fingerprint that must be under the same key as that of all keys.
+// parseSum parses a fingerprint, which must be under the same key as the fingerprint of all keys.
 func (c *LastChange) parseSum(text string) (Sum, error) {
 	id, sum, err := parseSum(text)
 	if err == nil && id != c.KeyID() {
@@ -156,7 +156,7 @@ func (c *LastChange) setUncounted(keys map[string]Key) {
 	}
 }
 
-// setRare leaves Rare nil if the change has none of its fields.
+// setRare sets Rare if the change has any of its fields.
 func (c *LastChange) setRare(change Change) error {
 	rare := RareFields{
 		Since: change.Since, Hold: change.Hold, Cause: change.Cause, Status: change.Status, TraceState: strings.Clone(change.Trace.State),
@@ -194,7 +194,7 @@ func (c *LastChange) setRare(change Change) error {
 	return nil
 }
 
-// internStore returns a copy that shares the texts that are the same for most secrets of a store.
+// internStore returns a copy that shares the texts that are equal for most secrets of a store.
 func internStore(state StoreState) *StoreState {
 	intern := func(text string) string { return unique.Make(text).Value() }
 	state.Engine, state.Operation, state.By = intern(state.Engine), intern(state.Operation), intern(state.By)
@@ -219,13 +219,13 @@ func timeAt(nanoseconds int64) time.Time {
 	return time.Unix(0, nanoseconds).UTC()
 }
 
-// otherFingerprint is the previous fingerprint of a change that was kept as a LastChange, if it was not the same.
+// otherFingerprint stands for the previous fingerprint of a LastChange, if it was a different one.
 const otherFingerprint = "other"
 
-// Verb returns what happened, or "" if the event could not be read.
+// Verb returns the verb of the change, or "" if the event could not be read.
 func (c *LastChange) Verb() Verb { return changeVerbs[c.verb] }
 
-// KeyID names the key under which the fingerprints are made.
+// KeyID returns the ID of the key of the fingerprints.
 func (c *LastChange) KeyID() string {
 	if c.keyID == (unique.Handle[string]{}) {
 		return ""
@@ -233,16 +233,16 @@ func (c *LastChange) KeyID() string {
 	return c.keyID.Value()
 }
 
-// Fingerprint returns that of all keys, as a text.
+// Fingerprint returns the fingerprint of all keys as text.
 func (c *LastChange) Fingerprint() string { return c.All.Text(c.KeyID()) }
 
 // Time returns when the watcher saw the change.
 func (c *LastChange) Time() time.Time { return timeAt(c.seenAt) }
 
-// WrittenAt returns the time of the newest write to the object. It is zero if that is unknown.
+// WrittenAt returns the time of the newest write to the object, by the API server's clock. It is zero if unknown.
 func (c *LastChange) WrittenAt() time.Time { return timeAt(c.writtenAt) }
 
-// StoredAt returns when the stream stored the event. It is zero if that is unknown.
+// StoredAt returns when the stream stored the event. It is zero if unknown.
 func (c *LastChange) StoredAt() time.Time { return timeAt(c.storedAt) }
 
 // Trace returns the context of the span that created the event.
@@ -257,7 +257,7 @@ func (c *LastChange) rare() RareFields {
 	return *c.Rare
 }
 
-// Change returns the change of a source. Its Previous tells only whether there was a fingerprint before, and whether that was the same.
+// Change returns the change of a source. Its Previous only tells whether there was a previous fingerprint, and whether it was the same.
 func (c *LastChange) Change(cluster string, source Source) Change {
 	change := Change{
 		Cluster: cluster, Source: source, Verb: c.Verb(), UID: c.UID, ResourceVersion: c.ResourceVersion, Fingerprint: c.Fingerprint(),
@@ -308,7 +308,7 @@ func (c *LastChange) byName(last []LastKey) map[string]Key {
 	return keys
 }
 
-// changed returns Changed of the change: the keys that changed last, if the event says that something did. A creation changes all of them.
+// changed returns Change.Changed: the keys that changed last, if the event reports a change. A creation changes all keys.
 func (c *LastChange) changed() []string {
 	if verb := c.Verb(); verb == VerbObserved || verb == VerbDeleted || c.ChangedAt == "" {
 		return nil

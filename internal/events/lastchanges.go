@@ -13,28 +13,28 @@ import (
 // is compared with its previous content. After this time, it counts as new.
 const TombstoneTTL = 24 * time.Hour
 
-// tombstoneKept is how long a deletion is kept after it was stored. It is longer than the stream keeps it, because their clocks may differ.
+// tombstoneKept is how long a deletion is kept after it was stored. It is longer than on the stream, because the clocks may differ.
 const tombstoneKept = TombstoneTTL + time.Hour
 
-// LastChanges has the last change of each source, as far as it is known. The changes may be put in any order, and more than once. It never
-// concludes anything from the absence of a change: what the stream has lost stays. It is safe for concurrent use.
+// LastChanges contains the last known change of each source. The changes may be put in any order, and more than once. It concludes nothing from the
+// absence of a change: changes that the stream has lost stay. It is safe for concurrent use.
 type LastChanges struct {
 	origins Origins
 
 	mu sync.RWMutex
-	// changes has those of each kind and namespace in a cluster, an Address without a name, by the name of the source.
+	// changes contains the changes by the cluster, kind and namespace, as an Address without a name, and by the name of the source.
 	changes    map[Address]map[string]*LastChange
-	unreadable map[Address]*LastChange // has the last event that could not be read, where no later one could
+	unreadable map[Address]*LastChange // the last unreadable event, where no later event was readable
 }
 
-// NewLastChanges returns a LastChanges that knows nothing. It is about the sources of the clusters.
+// NewLastChanges returns an empty LastChanges for the sources of the clusters.
 func NewLastChanges(origins Origins) *LastChanges {
 	return &LastChanges{origins: origins, changes: make(map[Address]map[string]*LastChange), unreadable: make(map[Address]*LastChange)}
 }
 
-// Put takes an event of a source. It reports whether the source has changed by it, or what is said of the source, and returns what was known before.
-// It takes no earlier event. The same event at another place of the stream, to which it was published again, is nothing new, unless a later one could
-// not be read. An event that could not be read leaves what was known, see IsUnreadable.
+// Put records an event of a source. It reports whether the event changes the source or its state, and returns the event known before. It ignores
+// earlier events. The same event at another position of the stream, to which it was published again, is not new, unless a later one is unreadable. An
+// unreadable event does not replace the known one, see IsUnreadable.
 func (l *LastChanges) Put(at Address, c *LastChange) (before *LastChange, isNew bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,8 +81,8 @@ func (l *LastChanges) set(group Address, name string, c *LastChange) {
 	sources[strings.Clone(name)] = c
 }
 
-// Last returns the last change of a source. It is nil if none is known, which does not mean that the source does not exist. The last change of a
-// secret in a store, about which several clusters may have events, is the one with the latest time in the store.
+// Last returns the last change of a source. It is nil if none is known, which does not mean that the source does not exist. For a secret in a store,
+// about which several clusters may have events, it is the change with the latest time in the store.
 func (l *LastChanges) Last(source Source) *LastChange {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -90,7 +90,7 @@ func (l *LastChanges) Last(source Source) *LastChange {
 	return last
 }
 
-// Change returns what Last does, also as a Change. The LastChange is nil if none is known, or if there is a later event that could not be read.
+// Change returns the result of Last, also as a Change. The LastChange is nil if none is known, or if a later event could not be read.
 func (l *LastChanges) Change(source Source) (Change, *LastChange) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -101,7 +101,7 @@ func (l *LastChanges) Change(source Source) (Change, *LastChange) {
 	return last.Change(cluster, source), last
 }
 
-// last also returns the cluster whose event it is.
+// last also returns the cluster of the event.
 func (l *LastChanges) last(source Source) (newest *LastChange, of string) {
 	for _, cluster := range l.origins.clusters(source.Kind) {
 		c := l.changes[Address{Cluster: cluster, Kind: source.Kind, Namespace: source.Namespace}][source.Name]
@@ -112,7 +112,7 @@ func (l *LastChanges) last(source Source) (newest *LastChange, of string) {
 	return newest, of
 }
 
-// IsUnreadable reports whether there is a later event of a source than those that could be read.
+// IsUnreadable reports whether the last event of a source could not be read.
 func (l *LastChanges) IsUnreadable(source Source) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -125,7 +125,7 @@ func (l *LastChanges) isUnreadable(source Source) bool {
 	})
 }
 
-// Unreadable returns the addresses of the events that could not be read, where no later one could, and their sequences.
+// Unreadable returns the addresses of unreadable events without a later readable one, and their sequences.
 func (l *LastChanges) Unreadable() map[Address]uint64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -136,8 +136,8 @@ func (l *LastChanges) Unreadable() map[Address]uint64 {
 	return found
 }
 
-// Each calls fn with what Last returns for each source of a kind that a namespace can reference, in no order. Secrets in stores have no namespace. fn
-// must call no method of the LastChanges: a Put that waits meanwhile would block both for ever.
+// Each calls fn with the result of Last for each source of a kind that a namespace can reference, in no order. Secrets in stores have no namespace.
+// fn must not call methods of the LastChanges: with a waiting Put, both would block forever.
 func (l *LastChanges) Each(kind Kind, namespace string, fn func(name string, c *LastChange)) {
 	if kind == KindOpenBao {
 		namespace = ""
@@ -158,7 +158,7 @@ func (l *LastChanges) All(fn func(source Source, c *LastChange)) {
 	}
 }
 
-// each is about the sources of a group whose last change it has. Call it with the lock.
+// each calls fn for the sources of a group with a last change. Call it with the lock.
 func (l *LastChanges) each(group Address, fn func(source Source, c *LastChange)) {
 	for name, c := range l.changes[group] {
 		source := Source{Kind: group.Kind, Namespace: group.Namespace, Name: name}
@@ -168,7 +168,7 @@ func (l *LastChanges) each(group Address, fn func(source Source, c *LastChange))
 	}
 }
 
-// Forget drops the deletions that are so old that the stream no longer has them. Nothing is then known of their sources.
+// Forget drops deletions that the stream has dropped because of their age. Their sources are then unknown.
 func (l *LastChanges) Forget(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,8 +182,8 @@ func (l *LastChanges) Forget(now time.Time) {
 	}
 }
 
-// isBefore reports whether an event on a subject is earlier than another one. The resourceVersions of one object tell, except for a deletion, and so
-// do the sequences of one epoch. Otherwise the stream may have been restored or created again, and the clock of NATS tells.
+// isBefore reports whether an event on a subject is earlier than another one. The resourceVersions of one object decide, except for a deletion, and
+// so do the sequences of one epoch. Otherwise, the stream may have been restored or created again, and the clock of NATS decides.
 func (c *LastChange) isBefore(other *LastChange) bool {
 	if c.UID == other.UID {
 		if order := CompareVersions(c.ResourceVersion, other.ResourceVersion); order != 0 {
@@ -199,7 +199,7 @@ func (c *LastChange) isBefore(other *LastChange) bool {
 	return c.storedAt < other.storedAt
 }
 
-// isSame reports whether two events say the same of the same state of an object.
+// isSame reports whether two events report the same about the same state of an object.
 func (c *LastChange) isSame(other *LastChange) bool {
 	return c.UID == other.UID && c.ResourceVersion == other.ResourceVersion && (c.Verb() == VerbDeleted) == (other.Verb() == VerbDeleted) &&
 		c.keyID == other.keyID && c.All == other.All && c.ChangedAt == other.ChangedAt && c.Ignore == other.Ignore &&

@@ -9,7 +9,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 )
 
-// Outcome is the event about what became of one or more changes at a workload: it was rolled, skipped or held.
+// Outcome is the event about the result of one or more changes for a workload: it was rolled, skipped or held.
 //
 // The fields that are not encoded as JSON are attributes of the CloudEvent. The others are its data. docs/reference/events.md lists both.
 type Outcome struct {
@@ -17,7 +17,7 @@ type Outcome struct {
 	Verb            Verb      `json:"-"` // VerbStarted, VerbCompleted, VerbFailed, VerbSkipped or VerbHeld
 	ResourceVersion string    `json:"-"` // the workload's resourceVersion, as last read
 	Time            time.Time `json:"-"` // when the outcome was known
-	// Cause is the id of the newest of the changes. It is the extension "causationid".
+	// Cause is the id of the newest change. It is the extension "causationid".
 	Cause string       `json:"-"`
 	Trace TraceContext `json:"-"` // the context of the span that created the event; empty without tracing
 
@@ -31,8 +31,8 @@ type Outcome struct {
 	StartedAt  time.Time       `json:"startedAt,omitzero"`   // when the patch was accepted; zero if nothing was patched
 }
 
-// StreamChanges keeps the last outcome of a workload for 30 days. A workload that has none there is not being rolled. It keeps an outcome beyond the
-// share of its namespace in StreamHistory for CrowdedOutcomeTTL, and one beyond the share in an hour for FullOutcomeTTL.
+// StreamChanges keeps the last outcome of a workload for 30 days. A workload without an outcome there is not being rolled. An outcome beyond the
+// share of its namespace in StreamHistory is kept for CrowdedOutcomeTTL, and one beyond the share of an hour for FullOutcomeTTL.
 const (
 	CrowdedOutcomeTTL = 24 * time.Hour
 	FullOutcomeTTL    = time.Hour
@@ -57,8 +57,8 @@ func (o Outcome) ID() string {
 	return o.Workload.UID + "/" + cmp.Or(o.Revision, o.Cause) + "/" + string(o.Verb)
 }
 
-// IsState reports whether the outcome becomes the state of its workload on StreamChanges. A hold does not, and neither does the answer of
-// pods to a reload request. A skip does only if it ends a rollout: any other skip says what the workload did not do, which is only history.
+// IsState reports whether the outcome becomes the state of its workload on StreamChanges. A hold does not, and neither does a response of pods to a
+// reload request. A skip does only if it ends a rollout: any other skip is only history.
 func (o Outcome) IsState() bool {
 	switch o.Verb {
 	case VerbHeld:
@@ -72,7 +72,7 @@ func (o Outcome) IsState() bool {
 // Event encodes the outcome as a CloudEvent. It returns a RejectError for an outcome that ParseOutcome would reject.
 func (o Outcome) Event() (event.Event, error) { return encode(o) }
 
-// renamedReasons maps the reasons that outcomes had before to what the actuator calls them now. HISTORY still has them.
+// renamedReasons maps former reasons of outcomes to their present names. HISTORY still has them.
 var renamedReasons = map[string]string{
 	"already-rolled":          "up-to-date",
 	"same-content":            "up-to-date",
@@ -86,8 +86,8 @@ var renamedReasons = map[string]string{
 	"source-on-hold":          "on-hold",
 }
 
-// ParseOutcome decodes an outcome. It returns a RejectError for an event that Outcome.Event cannot have made. A reason that has another name now
-// gets that.
+// ParseOutcome decodes an outcome. It returns a RejectError for an event that Outcome.Event cannot have made. It replaces a former reason by its
+// present name.
 func ParseOutcome(e event.Event) (Outcome, error) {
 	o, err := decode(e, actuator, func(o *Outcome, v envelope) error {
 		o.Cluster, o.Verb, o.Time, o.Trace = v.cluster, v.verb, v.time, v.trace
@@ -95,7 +95,7 @@ func ParseOutcome(e event.Event) (Outcome, error) {
 		return nil
 	})
 	if now, renamed := renamedReasons[o.Reason]; renamed {
-		o.Reason = now // Only now, because the id has the reason.
+		o.Reason = now // not earlier, because the id contains the reason
 	}
 	return o, err
 }
@@ -129,7 +129,7 @@ type Workload struct {
 	Resource   string `json:"resource,omitempty"`
 }
 
-// workloadPaths has the path of each kind of workload in the Kubernetes API that does not come from configuration.
+// workloadPaths contains the path in the Kubernetes API of each kind of workload that does not come from configuration.
 var workloadPaths = map[string]struct{ group, plural string }{
 	"deployment":     {"apps/v1", "deployments"},
 	"statefulset":    {"apps/v1", "statefulsets"},
@@ -140,7 +140,7 @@ var workloadPaths = map[string]struct{ group, plural string }{
 	"externalsecret": {"external-secrets.io/v1", "externalsecrets"},
 }
 
-// String returns the form that people and kubectl use, without the namespace: "deployment/web".
+// String returns the form for users and kubectl, without the namespace: "deployment/web".
 func (w Workload) String() string { return w.Kind + "/" + w.Name }
 
 func (w Workload) extensions(resourceVersion, cause string) map[string]string {
@@ -175,7 +175,7 @@ func ValidateWorkloadKind(kind, apiVersion, resource string) error {
 	switch {
 	case !isSubdomain(group) || !strings.Contains(group, ".") || !isWord(version):
 		return fmt.Errorf("apiVersion: %q, want the group and the version of a custom resource, such as example.org/v1", apiVersion)
-	case known: // After the apiVersion: another name would not help a kind of Kubernetes itself.
+	case known: // After the apiVersion, because another name would not help a kind of Kubernetes itself.
 		return fmt.Errorf("kind: %q is another kind of workload, want a name of its own", kind)
 	case !isWord(kind):
 		return fmt.Errorf("kind: %q, want 1 to %d lower-case letters and digits", kind, maxLabel)

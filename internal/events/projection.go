@@ -7,7 +7,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 )
 
-// Projection is the event about a resource that wants the values of Secrets in its fields. It says that the resource has them, or why it does not.
+// Projection is the event about a resource that wants the values of Secrets in its fields. It reports that the resource has them, or why it does not.
 // It names keys and fields, and contains nothing that is derived from a value.
 //
 // The fields that are not encoded as JSON are attributes of the CloudEvent. The others are its data. docs/reference/events.md lists both.
@@ -16,7 +16,7 @@ type Projection struct {
 	Verb            Verb      `json:"-"` // VerbApplied, VerbSkipped or VerbFailed
 	ResourceVersion string    `json:"-"` // the resource's resourceVersion, as last read
 	Time            time.Time `json:"-"` // when the result was known
-	// Cause is the id of the change of a Secret that caused the projection, the extension "causationid". It is empty if there was none.
+	// Cause is the id of the Secret's change that caused the projection, the extension "causationid". It is empty if there was none.
 	Cause string       `json:"-"`
 	Trace TraceContext `json:"-"` // the context of the span that created the event; empty without tracing
 
@@ -24,7 +24,7 @@ type Projection struct {
 	Target  Workload `json:"target"`
 	Reason  string   `json:"reason"`            // the reason in kebab-case
 	Message string   `json:"message,omitempty"` // explains the reason in one sentence
-	// Fields lists the fields that the resource wants. It is empty if the annotation cannot be read, or there is none.
+	// Fields lists the wanted fields. It is empty if the annotation cannot be read, or does not exist.
 	Fields []ProjectedField `json:"fields,omitempty"`
 }
 

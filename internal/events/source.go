@@ -20,14 +20,14 @@ const (
 	// KindExternalSecret and KindCertificate are causes. Workloads depend on the Secret that they write, not on them.
 	KindExternalSecret Kind = "externalsecret"
 	KindCertificate    Kind = "certificate"
-	// KindSecretProviderClass is what the Secrets Store CSI driver mounts into pods. Its content consists of the versions that the driver reports.
+	// KindSecretProviderClass is content that the Secrets Store CSI driver mounts into pods, in the form of the versions that the driver reports.
 	KindSecretProviderClass Kind = "secretproviderclass"
 	KindRollout             Kind = "rollout"    // the kind of an Outcome
 	KindProjection          Kind = "projection" // the kind of a Projection
 	KindCluster             Kind = "cluster"    // the kind of a Claim and of a Watched
 )
 
-// resources has the path of each source kind in the Kubernetes API, before and after the namespace.
+// resources contains the path of each source kind in the Kubernetes API, before and after the namespace.
 var resources = map[Kind]struct{ api, plural string }{
 	KindSecret:         {"/api/v1", "secrets"},
 	KindConfigMap:      {"/api/v1", "configmaps"},
@@ -54,7 +54,7 @@ type Source struct {
 	Name      string
 }
 
-// isLegal reports whether an object can have this name. There are no events about any other name.
+// isLegal reports whether an object can have this name. There are no events about other names.
 func (s Source) isLegal() bool {
 	if s.Kind == KindOpenBao {
 		_, err := s.StorePath()
@@ -70,7 +70,7 @@ func (s Source) String() string { return string(s.Kind) + "/" + s.Name }
 // `kubectl get --raw` takes it, or openbao://<store>/<mount>/<path>.
 func (s Source) selfLink() string {
 	if s.Kind == KindOpenBao {
-		// Change.validate rejects a name that is not one of a path.
+		// Change.validate rejects names that are not a path.
 		path, _ := s.StorePath()
 		return path.link()
 	}
@@ -93,7 +93,7 @@ type Verb string
 
 // The verbs of changes.
 const (
-	// VerbObserved means that a source exists that the stream did not know. It rolls no workload, unless it has Change.Since.
+	// VerbObserved means that a source exists that was not on the stream. It rolls no workload, unless it has Change.Since.
 	VerbObserved Verb = "observed"
 	VerbChanged  Verb = "changed" // the content of a source has changed
 	// VerbDeleted means that a source was deleted. The stream drops this event, a tombstone, after 24 hours.
@@ -153,8 +153,8 @@ func Verbs() []Verb {
 // Origins names the clusters whose changes an actuator acts on.
 type Origins struct {
 	Cluster string // the actuator's own cluster
-	// StoresFrom lists the clusters whose watchers watch secret stores for it. Of their changes, only those in stores are acted on. Each of
-	// these watchers publishes under its own name: copies for each cluster would need somebody who may publish under every name.
+	// StoresFrom lists the clusters whose watchers watch secret stores for it. Only their changes in stores are acted on. Each of these watchers
+	// publishes under its own name, because copies for each cluster would need a user that may publish under every name.
 	StoresFrom []string
 }
 

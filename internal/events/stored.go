@@ -10,7 +10,7 @@ import (
 // Stored is an event as a stream stores it.
 type Stored struct {
 	Subject string
-	// Seq is the event's sequence on the stream. PublishChange takes it to supersede the event.
+	// Seq is the event's sequence on the stream. PublishChange accepts it as the event to supersede.
 	Seq   uint64
 	Event event.Event
 	Time  time.Time // when the stream stored the event
@@ -19,7 +19,7 @@ type Stored struct {
 	Err error
 }
 
-// NewStored returns a message of a stream as an event. If it is no readable event, Err says why.
+// NewStored returns a message of a stream as an event. If it is not a readable event, Err is the reason.
 func NewStored(subject string, seq uint64, at time.Time, header map[string][]string, data []byte) Stored {
 	e, err := FromMsg(subject, header, data)
 	if err != nil {
@@ -28,7 +28,7 @@ func NewStored(subject string, seq uint64, at time.Time, header map[string][]str
 	return Stored{Subject: subject, Seq: seq, Event: e, Time: at, Err: err}
 }
 
-// Change returns the stored change. It returns a RejectError if the event is not a change, or is about the object of another subject.
+// Change returns the stored change. It returns a RejectError if the event is not a change, or is not about the object in its subject.
 func (s Stored) Change() (Change, error) { return ReadStored(s, ParseChange) }
 
 // Outcome returns the stored outcome, with the errors of Change.

@@ -62,8 +62,8 @@ func (s Source) StorePath() (StorePath, error) {
 	return p, nil
 }
 
-// Sharer returns whose share of StreamHistory the events of the source use: a namespace, or the mount of a secret in a store, as
-// <store>/<namespace>/<mount>. No namespace can have such a name.
+// Sharer returns the owner of the share of StreamHistory that the source's events use: a namespace, or the mount of a secret in a store, as
+// <store>/<namespace>/<mount>, which cannot be the name of a namespace.
 func (s Source) Sharer() string {
 	if s.Kind != KindOpenBao {
 		return s.Namespace
@@ -81,7 +81,7 @@ func (p StorePath) link() string {
 	return link.String()
 }
 
-// StoreState is what a KindOpenBao event says about the secret, besides its path.
+// StoreState is the state of a secret in a KindOpenBao event, besides its path.
 type StoreState struct {
 	// Servers lists the addresses of the store, in the form of StoreAddress. They are used to match a SecretStore to the store.
 	Servers []string `json:"servers,omitempty"`
@@ -92,11 +92,11 @@ type StoreState struct {
 	Revision  string `json:"revision"`
 	Operation string `json:"operation,omitempty"` // the operation in the store's audit; empty if the change was not seen there
 	By        string `json:"by,omitempty"`        // the display name of the token that made the change; empty if unknown
-	// LagSeconds is for how long a server of the store may still answer without the change, as the configuration of the store declares.
+	// LagSeconds is how long a server of the store may still answer without the change, according to the configuration of the store.
 	LagSeconds int64 `json:"lagSeconds,omitempty"`
 }
 
-// MaxLag is the longest that a server of a store lags behind. An older state that it still returns afterwards was restored.
+// MaxLag is the longest lag of a store's server. An older state that it still returns afterwards was restored.
 const MaxLag = 5 * time.Minute
 
 // The supported secrets engines.

@@ -26,12 +26,12 @@ const (
 // noNamespace is the namespace token of an object without a namespace. No legal namespace encodes to it.
 const noNamespace = "_"
 
-// Address identifies what the events on a subject are about.
+// Address identifies the object of the events on a subject.
 type Address struct {
 	Cluster   string
 	Kind      Kind
 	Namespace string // empty for an object without one
-	// Name is the name of the source. For KindRollout and KindProjection, it is <kind>-<name> of the object that the event is about.
+	// Name is the name of the source. For KindRollout and KindProjection, it is <kind>-<name> of the object.
 	Name string
 }
 
@@ -62,7 +62,7 @@ func HistorySubject(subject string) string {
 	return HistoryRoot + strings.TrimPrefix(subject, ChangesRoot)
 }
 
-// DeadLetterSubject returns the subject of a dead letter, under the cluster of the program, which may publish under no other.
+// DeadLetterSubject returns the subject of a dead letter, under the cluster of the program, which may publish only there.
 func DeadLetterSubject(cluster, subject string) string {
 	rest := strings.TrimPrefix(subject, ChangesRoot)
 	return DeadLetterRoot + cluster + "." + strings.TrimPrefix(rest, cluster+".")

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The syntax of the parts of events. The checks of DNS names are those of k8s.io/apimachinery/pkg/util/validation, repeated
-// here so that the wire format depends on nothing that belongs to the Kubernetes API.
+// These check the syntax of the parts of events. The checks of DNS names are those of k8s.io/apimachinery/pkg/util/validation, repeated here so that
+// the wire format does not depend on the Kubernetes API.
 
 const (
 	maxLabel = 63
@@ -45,10 +45,10 @@ func isDashed(text string) bool {
 	return isOf(text, isDash)
 }
 
-// isWord reports whether the text is 1 to 63 lower-case letters and digits, as the kinds are.
+// isWord reports whether the text consists of 1 to 63 lower-case letters and digits, like the kinds.
 func isWord(text string) bool { return len(text) <= maxLabel && isOf(text, isAlnum) }
 
-// isUID reports whether the text can be the UID of an object. Kubernetes generates UUIDs. A '/' would be taken for a separator.
+// isUID reports whether the text can be the UID of an object. Kubernetes generates UUIDs. A '/' would look like a separator.
 func isUID(text string) bool { return len(text) <= maxLabel && isOf(text, isDash) }
 
 // isDataKey reports whether the text can be a key of a Secret or ConfigMap.
@@ -64,7 +64,7 @@ func isVersion(text string) bool { return len(text) <= 20 && isDigits(text) }
 
 func isDigits(text string) bool { return isOf(text, isDigit) }
 
-// isOf reports whether the text has at least one byte, and no other than the legal ones.
+// isOf reports whether the text has at least one byte, and only legal ones.
 func isOf(text string, isLegal func(byte) bool) bool {
 	for _, c := range []byte(text) {
 		if !isLegal(c) {
@@ -74,7 +74,7 @@ func isOf(text string, isLegal func(byte) bool) bool {
 	return text != ""
 }
 
-// isFingerprint reports whether the text is k<key id>:<hex> with 128 bits, and no unkeyed digest, which would reveal a short value.
+// isFingerprint reports whether the text is k<key id>:<hex> with 128 bits, and not an unkeyed digest, which would reveal a short value.
 func isFingerprint(text string) bool {
 	id, digits, ok := strings.Cut(text, ":")
 	return ok && strings.HasPrefix(id, "k") && isWord(id[1:]) && len(digits) == 32 &&
@@ -89,7 +89,7 @@ func isAlnum(c byte) bool { return c >= 'a' && c <= 'z' || isDigit(c) }
 
 func isDash(c byte) bool { return isAlnum(c) || c == '-' }
 
-// Sum is a fingerprint in binary form: the 128 bits that are kept of an HMAC.
+// Sum is a fingerprint in binary form: the first 128 bits of an HMAC.
 type Sum [16]byte
 
 // Text returns the form used in events and annotations: k<key id>:<hex>.
@@ -117,10 +117,10 @@ func CompareVersions(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
-// Newer reports whether resourceVersion a is known to be later than b. A text that is no version is neither newer nor older.
+// Newer reports whether resourceVersion a is certainly later than b. Text that is not a version is neither newer nor older.
 func Newer(a, b string) bool { return ordered(b) != "" && CompareVersions(a, b) > 0 }
 
-// ordered returns the text if it is a resourceVersion that can be compared, and otherwise an empty one.
+// ordered returns the text if it is a comparable resourceVersion, and otherwise an empty one.
 func ordered(version string) string {
 	if !isDigits(version) || version[0] == '0' && version != "0" {
 		return ""

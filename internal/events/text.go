@@ -19,7 +19,7 @@ func percentEncode(text string) string {
 
 func isLiteralByte(c byte) bool { return c > ' ' && c <= '~' && c != '"' && c != '%' }
 
-// isLiteral reports whether an attribute is in a header as it is, as almost all of Keyturn's are.
+// isLiteral reports whether an attribute needs no encoding in a header, like almost all of Keyturn's.
 func isLiteral(text string) bool {
 	for i := range len(text) {
 		if !isLiteralByte(text[i]) {
@@ -29,7 +29,7 @@ func isLiteral(text string) bool {
 	return true
 }
 
-// escaped returns a text with each byte as %XX that is not plain.
+// escaped returns a text with each byte that is not plain as %XX.
 func escaped(text string, isPlain func(byte) bool) string {
 	if isOf(text, isPlain) {
 		return text
@@ -68,10 +68,10 @@ func isText(text string) bool {
 	})
 }
 
-// Printable returns untrusted text as one line that is safe to print, with spaces for what controls a terminal or reorders text.
+// Printable returns untrusted text as one line that is safe to print: characters that control a terminal or reorder text become spaces.
 func Printable(text string) string { return printable(text, "") }
 
-// PrintableLines is Printable for text of several lines: it keeps line feeds and tabs.
+// PrintableLines is Printable for text with several lines: it keeps line feeds and tabs.
 func PrintableLines(text string) string { return printable(text, "\n\t") }
 
 func printable(text, kept string) string {
@@ -94,21 +94,21 @@ func Shorten(text string, size int) string {
 }
 
 const (
-	// AnnotationCause is the annotation that says what an object was written for, in words on a pod template. On an ExternalSecret, it is the id of
-	// the event for which a sync is requested. The operator copies it to the Secret, unless there is a template.
+	// AnnotationCause is the annotation with the cause of an object's write, in words on a pod template. On an ExternalSecret, it is the id of the
+	// event that requests a sync. The operator copies it to the Secret, unless there is a template.
 	AnnotationCause = "keyturn.dev/cause"
-	// AnnotationTraceparent is the annotation with the trace context of what AnnotationCause says, or of what a Kubernetes Event reports.
+	// AnnotationTraceparent is the annotation with the trace context of AnnotationCause, or of the subject of a Kubernetes Event.
 	AnnotationTraceparent = "keyturn.dev/traceparent"
 )
 
-// AnnotationHold is the annotation, on a workload or a source, that prevents rolls while it is set. Its value tells people why.
+// AnnotationHold is the annotation, on a workload or a source, that prevents rolls while it is set. Its value is the reason, for users.
 const AnnotationHold = "keyturn.dev/hold"
 
-// maxHold is the maximum number of bytes of the value that are reported.
+// maxHold is the maximum length of the reported value in bytes.
 const maxHold = 200
 
-// HoldText returns a value of AnnotationHold in readable form: one line of at most maxHold bytes, without control characters. If it is
-// empty, nothing is held, so a template may leave the value empty.
+// HoldText returns a value of AnnotationHold in readable form: one line of at most maxHold bytes, without control characters. An empty value holds
+// nothing, so a template may leave the value empty.
 func HoldText(value string) string {
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(value, "?")), " ")
 	text = strings.Map(func(r rune) rune {

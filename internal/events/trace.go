@@ -26,17 +26,17 @@ const (
 	TracestateKey  = "tracestate"
 )
 
-// TraceFrom returns the trace context of the span in ctx. It is empty if there is none.
+// TraceFrom returns the trace context of the span in ctx. It is empty if there is no span.
 func TraceFrom(ctx context.Context) TraceContext {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
-		return TraceContext{} // as always without tracing
+		return TraceContext{} // the usual case, without tracing
 	}
 	c := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, c)
 	return TraceContext{Parent: c[TraceparentKey], State: c[TracestateKey]}
 }
 
-// remote returns a new context whose remote parent is t. The propagator parses into contexts only.
+// remote returns a new context whose remote parent is t. The propagator parses only into contexts.
 func (t TraceContext) remote() context.Context { return t.Context(context.Background()) }
 
 // Valid returns t, or an empty trace context if t is invalid. A broken trace is no reason to reject an event.
@@ -66,7 +66,7 @@ func (t TraceContext) ID() string {
 	return ""
 }
 
-// SpanContext returns that of the span. It is not valid if there is none.
+// SpanContext returns the context of the span. It is invalid if there is none.
 func (t TraceContext) SpanContext() trace.SpanContext {
 	return trace.SpanContextFromContext(t.remote())
 }
@@ -93,7 +93,7 @@ func ValidateTraceURL(template string) error {
 	return nil
 }
 
-// traceparent is TraceContext.Parent in binary form: the trace ID, the span ID and the flags. The zero value means that there is none.
+// traceparent is TraceContext.Parent in binary form: the trace ID, the span ID and the flags. The zero value means none.
 type traceparent [16 + 8 + 1]byte
 
 // newTraceparent returns the zero value for a text that does not have the form 00-<32 hex digits>-<16 hex digits>-<2 hex digits>.
@@ -135,7 +135,7 @@ func (c Change) SpanAttributes() []attribute.KeyValue {
 	)
 }
 
-// ObjectAttributes returns the span attributes that say which object has changed and how. The conventions have none for these.
+// ObjectAttributes returns the span attributes about the changed object and the change, for which the conventions have none.
 func (c Change) ObjectAttributes() []attribute.KeyValue {
 	attributes := make([]attribute.KeyValue, 0, 16)
 	if c.Source.Namespace != "" {
@@ -150,7 +150,7 @@ func (c Change) ObjectAttributes() []attribute.KeyValue {
 }
 
 // StartProcess starts the span of the processing of a change with a sequence on the stream. Its parent, to which it also has a link, is the span that
-// created the event. An event that cannot change anything gets no span of its own.
+// created the event. An event without any effect gets no span of its own.
 func (c Change) StartProcess(ctx context.Context, tracer trace.Tracer, seq uint64) trace.Span {
 	if c.ChangedAt == "" {
 		return trace.SpanFromContext(ctx)
@@ -159,7 +159,7 @@ func (c Change) StartProcess(ctx context.Context, tracer trace.Tracer, seq uint6
 	_, span := tracer.Start(created, "process "+SubjectTemplate(c.Source.Kind),
 		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(LinkToParent(created)...))
 	if !span.IsRecording() {
-		return span // Without tracing, or for a trace that is not sampled, the attributes are not needed.
+		return span // Without tracing, or for a trace that is not sampled, skip the attributes.
 	}
 	span.SetAttributes(c.SpanAttributes()...)
 	span.SetAttributes(
@@ -168,8 +168,8 @@ func (c Change) StartProcess(ctx context.Context, tracer trace.Tracer, seq uint6
 	return span
 }
 
-// LinkToParent returns a link to the span in ctx, which is also the parent. The link says that it refers to the parent, because Jaeger merges it
-// with the parent's own reference, and would otherwise not show a child.
+// LinkToParent returns a link to the span in ctx, which is also the parent. The link is marked as a reference to the parent, because Jaeger then
+// merges it with the parent's own reference; otherwise, it would not show a child.
 func LinkToParent(ctx context.Context) []trace.Link {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return nil
