@@ -1,8 +1,8 @@
-// Package externalsecret reads the objects of External Secrets Operator: what they read from OpenBao and Vault, what they
-// write, how the last sync went, and whether they can be asked to sync now. Only this package reads these types.
+// Package externalsecret reads the objects of External Secrets Operator: the secrets that they read from OpenBao and Vault, the objects that they
+// write, the result of their last sync, and whether they can be synced now. Only this package reads these types.
 //
-// Callers pass in objects as the API server returns them. The package follows the operator's own rules, odd ones included. Where something cannot be
-// known from the objects, such as the tags of a secret, it assumes a read: a needless sync is cheap, a missed change is not.
+// Callers pass objects as the API server returns them. The package follows the operator's own rules, even odd ones. Where the objects do not show
+// something, such as the tags of a secret, it assumes a read: a needless sync is cheap, a missed change is not.
 package externalsecret
 
 import (
@@ -19,7 +19,7 @@ import (
 // APIVersion is the apiVersion of the objects that are read.
 const APIVersion = esv1.Group + "/" + esv1.Version
 
-// The resources of External Secrets Operator that are read.
+// These are the resources of External Secrets Operator that are read.
 var (
 	ExternalSecrets        = resource("externalsecrets")
 	SecretStores           = resource("secretstores")
@@ -36,14 +36,14 @@ func resource(plural string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: esv1.Group, Version: esv1.Version, Resource: plural}
 }
 
-// AnnotationForceSync is the annotation whose change makes the operator sync an ExternalSecret. The operator copies it from a
-// ClusterExternalSecret to the ExternalSecrets that it creates, and removes all other annotations of those.
+// AnnotationForceSync is the annotation by whose change the operator syncs an ExternalSecret. The operator copies it from a ClusterExternalSecret to
+// the ExternalSecrets that it creates, and removes all of their other annotations.
 const AnnotationForceSync = esv1.AnnotationForceSync
 
 // annotationPrefix is the prefix of Keyturn's own annotations, which metaOf also keeps.
 const annotationPrefix = "keyturn.dev/"
 
-// ReadCluster returns the metadata of a ClusterExternalSecret, as metaOf keeps it. Its ExternalSecrets show what it reads.
+// ReadCluster returns the kept metadata of a ClusterExternalSecret. Its ExternalSecrets show the secrets that it reads.
 func ReadCluster(obj *unstructured.Unstructured) *metav1.ObjectMeta { return new(metaOf(obj)) }
 
 // owner returns the name of the ClusterExternalSecret that controls an object, or an empty string.
@@ -55,7 +55,7 @@ func owner(obj *unstructured.Unstructured) string {
 	return controller.Name
 }
 
-// metaOf returns the metadata that is kept of an object.
+// metaOf returns the kept metadata of an object.
 func metaOf(obj *unstructured.Unstructured) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
 	for name, value := range obj.GetAnnotations() {
@@ -70,8 +70,8 @@ func metaOf(obj *unstructured.Unstructured) metav1.ObjectMeta {
 	return kept
 }
 
-// ForceSync is a value of AnnotationForceSync that Keyturn has written. One value holds everything, because no other
-// annotation of a ClusterExternalSecret reaches its ExternalSecrets and their Secrets.
+// ForceSync is a value of AnnotationForceSync that Keyturn has written. It is a single value, because no other annotation of a ClusterExternalSecret
+// reaches its ExternalSecrets and their Secrets.
 type ForceSync struct {
 	Event       string // the id of the event that the sync is for
 	Repeat      int    // counts the repeated requests
@@ -81,7 +81,7 @@ type ForceSync struct {
 // forceSync is the form of a value. The part after the last @ distinguishes it from values of other writers, which are mostly times.
 var forceSync = regexp.MustCompile(`(?s)^(.+?)(?:-r([1-9][0-9]?))?@([0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})?$`)
 
-// String returns the value. It is the same for the same event, so that a patch that is sent twice causes one sync.
+// String returns the value. It depends only on the event and the repeat, so that a patch that is sent twice causes one sync.
 func (f ForceSync) String() string {
 	value := f.Event
 	if f.Repeat > 0 {

@@ -15,15 +15,15 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// ExternalSecret holds the parts of an ExternalSecret that decide what it reads and whether it can be synced.
+// ExternalSecret contains the parts of an ExternalSecret that determine what it reads and whether it can be synced.
 type ExternalSecret struct {
-	metav1.ObjectMeta // as metaOf keeps it
+	metav1.ObjectMeta // as kept by metaOf
 	Status
 	Owner string // the name of the ClusterExternalSecret that it was created for, or empty if there is none
-	// Templates are the Secrets and ConfigMaps that its template names, unless a ClusterExternalSecret created it: a sync of one is a sync of all.
+	// Templates are the Secrets and ConfigMaps in its template, unless a ClusterExternalSecret created it, as a sync of one is a sync of all.
 	Templates []events.Source
 	Unsteady  string // a function of its template whose result differs at each sync, such as bcrypt; empty if there is none
-	// Problems lists the parts of the spec that cannot be read. The other parts still count.
+	// Problems lists the unreadable parts of the spec. The other parts still count.
 	Problems []error
 
 	references []reference
@@ -34,7 +34,7 @@ type ExternalSecret struct {
 	unwritten  bool // creationPolicy None
 }
 
-// Read reads an ExternalSecret. An object that does not fit the API reads nothing and has the error in Problems.
+// Read reads an ExternalSecret. An object that does not fit the API reads nothing, and has the error in Problems.
 func Read(obj *unstructured.Unstructured) *ExternalSecret {
 	es := &ExternalSecret{ObjectMeta: metaOf(obj), Owner: owner(obj)}
 	var typed esv1.ExternalSecret
@@ -50,7 +50,7 @@ func Read(obj *unstructured.Unstructured) *ExternalSecret {
 	es.Unsteady = unsteadyIn(spec.Target.Template)
 	es.policy = spec.RefreshPolicy
 	es.noInterval = spec.RefreshInterval != nil && spec.RefreshInterval.Duration <= 0
-	es.fixed = spec.Target.Immutable && spec.Target.Manifest == nil // The operator heeds it for Secrets only.
+	es.fixed = spec.Target.Immutable && spec.Target.Manifest == nil // The operator applies this setting only to Secrets.
 	es.unwritten = spec.Target.CreationPolicy == esv1.CreatePolicyNone
 	for i := range spec.Data {
 		var own *esv1.SecretStoreRef
@@ -95,7 +95,7 @@ func (es *ExternalSecret) addFrom(entry *esv1.ExternalSecretDataFromRemoteRef, f
 				es.Problems = append(es.Problems, fmt.Errorf("find.name.regexp: %w", err))
 			}
 			if err != nil && !errors.Is(err, kube.ErrExpressionTooLarge) {
-				return // the operator does not find anything, either
+				return // the operator finds nothing, either
 			}
 		}
 		es.references = append(es.references, reference{store: store, find: f})
@@ -128,7 +128,7 @@ func (es *ExternalSecret) Stores() []types.NamespacedName {
 // Stores returns a SecretStore by its name, or a ClusterSecretStore by its name without a namespace. It returns nil if there is none.
 type Stores func(types.NamespacedName) *Store
 
-// Places returns what the ExternalSecret reads in Vault and OpenBao, as far as its stores are known, in the order of its spec.
+// Places returns the paths that the ExternalSecret reads in known stores of Vault and OpenBao, in the order of its spec.
 func (es *ExternalSecret) Places(stores Stores) []Place {
 	var places []Place
 	for i := range es.references {
@@ -149,8 +149,8 @@ func (es *ExternalSecret) Places(stores Stores) []Place {
 	return places
 }
 
-// Reads reports whether a sync of the ExternalSecret would read what the rotation changed. If it would, but only from an address that is none of the
-// store that the rotation is from, Reads returns that: it may be another store with the same path, or an address that the configuration lacks.
+// Reads reports whether a sync of the ExternalSecret would read the rotated secret. If it would, but only from an address that the rotation's store
+// does not have, Reads returns this address: it may be another store with the same path, or missing in the configuration.
 func (es *ExternalSecret) Reads(stores Stores, r Rotation) (isRead bool, elsewhere string) {
 	for _, place := range es.Places(stores) {
 		switch {
@@ -164,8 +164,8 @@ func (es *ExternalSecret) Reads(stores Stores, r Rotation) (isRead bool, elsewhe
 	return false, elsewhere
 }
 
-// ReadsOnlyKV reports whether everything that the ExternalSecret reads in Vault and OpenBao is in KV. Other engines may have other data in each
-// answer. What is read as version 1 may be in any engine: it is in KV if one of the rotations shows that of its mount.
+// ReadsOnlyKV reports whether the ExternalSecret reads only from KV in Vault and OpenBao. Other engines may have other data in each response. A read
+// as version 1 may be from any engine: it is from KV if a rotation shows that its mount is.
 func (es *ExternalSecret) ReadsOnlyKV(stores Stores, rotations []Rotation) bool {
 	for _, place := range es.Places(stores) {
 		isIn := func(r Rotation) bool { return r.showsKV(place) }
@@ -176,7 +176,7 @@ func (es *ExternalSecret) ReadsOnlyKV(stores Stores, rotations []Rotation) bool 
 	return true
 }
 
-// templates returns the Secrets and ConfigMaps that a template names, without the target: each sync would lead to another one.
+// templates returns the Secrets and ConfigMaps in a template, without the target, whose changes would lead to endless syncs.
 func (es *ExternalSecret) templates(template *esv1.ExternalSecretTemplate) []events.Source {
 	if template == nil {
 		return nil
@@ -197,7 +197,7 @@ func (es *ExternalSecret) templates(template *esv1.ExternalSecretTemplate) []eve
 	return list
 }
 
-// Obstacle returns why the ExternalSecret must not be asked to sync now. What the operator does only once is no obstacle before the first sync.
+// Obstacle returns why the ExternalSecret must not be synced now. Settings that forbid another sync are no obstacle before the first one.
 func (es *ExternalSecret) Obstacle() Obstacle {
 	synced := es.SyncedVersion != ""
 	switch {

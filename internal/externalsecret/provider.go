@@ -26,11 +26,11 @@ type Place struct {
 	flat   bool // only secrets directly below the path are found
 }
 
-// Key is the index key of a Place. Every Rotation that concerns the place has it among its keys.
+// Key is the index key of a Place. The keys of every Rotation that concerns the place include it.
 type Key struct {
-	// Below means that secrets below the path are read, not the path itself. The path in the mount is empty for the whole mount.
+	// Below means that the place reads secrets below the path, not the path itself. The path in the mount is empty for the whole mount.
 	Below bool
-	api   string // the path in the store's API, preceded by the namespace; with Below that of the mount
+	api   string // the path in the store's API, preceded by the namespace; with Below, that of the mount
 }
 
 // provider is the configuration of one of the two providers that read Vault and OpenBao.
@@ -50,14 +50,14 @@ type reference struct {
 	store    types.NamespacedName
 	key      string
 	version  string // pinned; empty means the latest
-	metadata bool   // is read instead of data
+	metadata bool   // the metadata is read instead of the data
 	find     *find  // nil if the reference names a key
 }
 
 // find selects secrets by name or by tags.
 type find struct {
 	path *string
-	// name is nil if secrets are selected by tags, or by an expression that is too large to be kept. Then any secret may match.
+	// name is nil if secrets are selected by tags, or by an expression that is too large to keep. Then any secret may match.
 	name *regexp.Regexp
 }
 
@@ -78,7 +78,7 @@ func (p *provider) named(ref *reference) (Place, bool) {
 	}, true
 }
 
-// vaultPath returns the API path that the provider vault reads for a key. A key may repeat the mount, and data/ after it.
+// vaultPath returns the API path that the provider vault reads for a key. A key may repeat the mount, followed by data/.
 func (p *provider) vaultPath(key string) string {
 	if p.mount != nil {
 		if rest, repeated := strings.CutPrefix(key, *p.mount+"/"); repeated {
@@ -104,7 +104,7 @@ func (p *provider) data() string {
 	return "/data/"
 }
 
-// split splits an API path into the mount and the path in it. An unknown mount is taken to be the first segment.
+// split splits an API path into the mount and the path in it. If the mount is unknown, it is the first segment.
 func (p *provider) split(api string) (mount, rest string) {
 	if p.mount != nil {
 		mount = clean(*p.mount)
@@ -140,7 +140,7 @@ func (p *provider) found(ref *reference) (Place, bool) {
 		v1:   p.v1, name: ref.find.name, prefix: search,
 	}
 	if p.openBao {
-		// It matches names directly in the folder, without their path.
+		// The provider matches names directly in the folder, without their path.
 		place.prefix, place.flat = "", true
 	}
 	return place, place.api != ""
@@ -153,7 +153,7 @@ func (p *provider) storeNamespace() string {
 	return events.RootNamespace
 }
 
-// qualified returns a path preceded by its namespace. A store accepts a namespace in a header or in the path; this form makes the two comparable.
+// qualified returns a path preceded by its namespace. A store accepts a namespace in a header or in the path; this form makes both comparable.
 func qualified(namespace, text string) string {
 	if namespace == events.RootNamespace {
 		return text
@@ -161,7 +161,7 @@ func qualified(namespace, text string) string {
 	return namespace + "/" + text
 }
 
-// clean normalizes a path as the store's client does: no empty segments, no slashes around it.
+// clean normalizes a path like the store's client: without empty segments and outer slashes.
 func clean(text string) string {
 	return strings.TrimPrefix(path.Clean("/"+text), "/")
 }

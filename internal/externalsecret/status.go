@@ -12,20 +12,20 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Status is what an ExternalSecret writes and how its last sync went.
+// Status describes the target of an ExternalSecret and the result of its last sync.
 type Status struct {
-	Target events.Source // the Secret or ConfigMap that is written; zero for any other kind, and if nothing is written
-	// SyncedVersion is status.syncedResourceVersion. It changes with each sync that a change of the object caused. Empty before the first.
+	Target events.Source // the written Secret or ConfigMap; zero for any other kind, and if nothing is written
+	// SyncedVersion is status.syncedResourceVersion. It changes with each sync after a change of the object. Empty before the first sync.
 	SyncedVersion string
 	RefreshTime   time.Time // when the last sync began, by the operator's clock, in whole seconds
 	// Ready and Failed say that the condition Ready is true or false. Neither is set while the condition is unknown or missing.
 	Ready, Failed bool
 	Reason        string // the reason of the condition Ready
-	// GivenUp is why the operator cannot write, and does not try again before what it writes has changed. Empty if it tries, or did write.
+	// GivenUp is why the operator cannot write and will not retry before the target changes. Empty if it retries or has written.
 	GivenUp Obstacle
 }
 
-// Untried reports whether the operator has not tried to sync the ExternalSecret: not yet, or because its store is of another controller.
+// Untried reports whether the operator has not tried to sync the ExternalSecret, perhaps because its store belongs to another controller.
 func (s *Status) Untried() bool { return s.SyncedVersion == "" && !s.Ready && !s.Failed }
 
 // LacksTarget reports whether the last sync found no Secret to merge with. The operator counts that as synced.
@@ -33,32 +33,32 @@ func (s *Status) LacksTarget() bool {
 	return s.Ready && (s.Reason == esv1.ConditionReasonSecretMissing || s.Reason == esv1.ConditionReasonResourceMissing)
 }
 
-// DeletedTarget reports whether the last sync found nothing in the store, and therefore deleted what the ExternalSecret had written.
+// DeletedTarget reports whether the last sync found nothing in the store, and therefore deleted the written object.
 func (s *Status) DeletedTarget() bool {
 	return s.Ready && (s.Reason == esv1.ConditionReasonSecretDeleted || s.Reason == esv1.ConditionReasonResourceDeleted)
 }
 
-// Obstacle is the reason why an ExternalSecret must not be asked to sync now, as outcomes name it. It is empty if there is none.
+// Obstacle is the reason why an ExternalSecret must not be synced now, as in outcomes. It is empty if there is none.
 type Obstacle string
 
 // The obstacles.
 const (
 	CreatedOnce Obstacle = "created-once"        // a refreshPolicy with which the operator never syncs again
-	NoInterval  Obstacle = "no-refresh-interval" // a refreshInterval of zero, with which the operator never syncs again either
+	NoInterval  Obstacle = "no-refresh-interval" // a refreshInterval of zero, with which the operator never syncs again, either
 	Generates   Obstacle = "generator"           // an entry with a new value at every sync, such as a generated password or a lease
 	NoTarget    Obstacle = "no-target"           // a creationPolicy with which the operator writes nothing
-	Immutable   Obstacle = "immutable-target"    // a Secret that exists and is immutable
-	Owned       Obstacle = "owned-target"        // a Secret that something else owns
+	Immutable   Obstacle = "immutable-target"    // an existing immutable Secret
+	Owned       Obstacle = "owned-target"        // a Secret with another owner
 )
 
-// givenUp has the messages of the condition Ready that stand for an obstacle. They are fixed texts of the operator, so nothing from a store is kept.
+// givenUp maps messages of the condition Ready to obstacles. They are fixed texts of the operator, so nothing from a store is kept.
 var givenUp = map[string]Obstacle{
 	"could not update secret, target is immutable": Immutable,
 	"target is owned by another ExternalSecret":    Owned,
 	"failed to take ownership of target secret":    Owned,
 }
 
-// statusParts are the parts that Status is read from. Nothing else is decoded: it may have a field newer than the types.
+// statusParts are the parts of Status in the object. Nothing else is decoded, as it may have a newer field than the types.
 type statusParts struct {
 	Spec struct {
 		Target esv1.ExternalSecretTarget `json:"target"`
@@ -75,7 +75,7 @@ func ReadStatus(obj *unstructured.Unstructured) (Status, error) {
 	return newStatus(obj.GetNamespace(), obj.GetName(), &parts.Spec.Target, &parts.Status), nil
 }
 
-// newStatus leaves out the message of the condition, which may quote the store's response.
+// newStatus omits the message of the condition, which may quote the store's response.
 func newStatus(namespace, name string, target *esv1.ExternalSecretTarget, status *esv1.ExternalSecretStatus) Status {
 	s := Status{
 		Target:        targetOf(namespace, name, target, status.Binding.Name),

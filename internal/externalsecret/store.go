@@ -17,22 +17,22 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// Store holds the parts of a SecretStore or a ClusterSecretStore that are needed. The latter has no namespace.
+// Store contains the needed parts of a SecretStore or a ClusterSecretStore, which has no namespace.
 type Store struct {
 	metav1.ObjectMeta             // with the namespace, the name, the UID and the resourceVersion
 	provider          *provider   // nil if the store is neither Vault nor OpenBao
-	conditions        []condition // of the namespaces that may use a ClusterSecretStore; if there are none, all may
+	conditions        []condition // for the namespaces that may use a ClusterSecretStore; none means all
 }
 
 // condition selects a namespace if any of its parts matches.
 type condition struct {
 	names    []string
 	selector labels.Selector  // nil matches none
-	regexps  []*regexp.Regexp // nil stands for one that is too large to be kept, and matches all
+	regexps  []*regexp.Regexp // nil stands for an expression that is too large to keep, and matches all
 }
 
-// storeSpec decodes only the parts of a SecretStore or ClusterSecretStore that are needed: a newer field of one of the many
-// providers must not make decoding fail, and the provider openBao is newer than the types.
+// storeSpec decodes only the needed parts of a SecretStore or ClusterSecretStore: a newer field of one of the many providers must not make decoding
+// fail, and the provider openBao is newer than the types.
 type storeSpec struct {
 	Spec struct {
 		Provider struct {
@@ -43,7 +43,7 @@ type storeSpec struct {
 	} `json:"spec"`
 }
 
-// providerSpec has the fields that both providers share.
+// providerSpec contains the common fields of both providers.
 type providerSpec struct {
 	Server    string                   `json:"server"`
 	Path      *string                  `json:"path"`
@@ -51,7 +51,7 @@ type providerSpec struct {
 	Namespace string                   `json:"namespace"`
 }
 
-// ReadStore reads a SecretStore or a ClusterSecretStore. A malformed one has no provider, and a malformed part of a condition selects nothing.
+// ReadStore reads a SecretStore or a ClusterSecretStore. If it is malformed, it has no provider, and a malformed part of a condition selects nothing.
 func ReadStore(obj *unstructured.Unstructured) *Store {
 	s := &Store{ObjectMeta: metaOf(obj)}
 	var typed storeSpec
@@ -79,8 +79,8 @@ func ReadStore(obj *unstructured.Unstructured) *Store {
 	return s
 }
 
-// serves reports whether the ExternalSecrets of a namespace may use the store. The only label of the namespace that is known
-// here is its name, so requirements on other labels count as met.
+// serves reports whether ExternalSecrets of a namespace may use the store. Of the namespace's labels, only that with its name is known here, so
+// requirements on other labels count as met.
 func (s *Store) serves(namespace string) bool {
 	if s.Namespace != "" {
 		return s.Namespace == namespace
@@ -102,7 +102,7 @@ func maySelect(selector labels.Selector, namespace string) bool {
 	})
 }
 
-// expressions compiles the regular expressions of one object. Its author must not exhaust the time and the memory of the programs.
+// expressions compiles the regular expressions of one object, whose author must not exhaust the time and memory of the programs.
 type expressions struct{ steps int }
 
 // compile compiles an expression. If it is too large, the error is kube.ErrExpressionTooLarge: anything may match it.

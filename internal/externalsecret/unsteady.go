@@ -8,7 +8,7 @@ import (
 	esv1 "github.com/external-secrets/external-secrets/apis/externalsecrets/v1"
 )
 
-// unsteady are the functions of templates whose results differ at each sync, by chance or by the time.
+// unsteady are template functions whose results differ at each sync, because they depend on chance or the time.
 var unsteady = map[string]bool{
 	// Of Sprig.
 	"ago": true, "now": true,
@@ -28,7 +28,7 @@ var (
 	templateToken = regexp.MustCompile("(?s)/\\*.*?\\*/|\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|[.$]?\\w+")
 )
 
-// unsteadyIn returns a function by which the data of a template differ at each sync, or "". Templates in other objects are not known.
+// unsteadyIn returns a function by which the data of a template differs at each sync, or "". Templates in other objects are unknown.
 func unsteadyIn(template *esv1.ExternalSecretTemplate) string {
 	if template == nil {
 		return ""
@@ -52,5 +52,5 @@ func unsteadyIn(template *esv1.ExternalSecretTemplate) string {
 	if len(found) == 0 {
 		return ""
 	}
-	return slices.Min(found) // The order of data is not defined.
+	return slices.Min(found) // Maps have no order.
 }
