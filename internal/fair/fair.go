@@ -1,24 +1,24 @@
-// Package fair shares what is scarce among namespaces: Turns says who is next, and Slots who may take a place.
+// Package fair shares scarce resources among namespaces: Turns says which namespace is next, and Slots which may take a place.
 //
 // It imports no other package of this module. Its types belong to the goroutine of a loop.
 package fair
 
 import "slices"
 
-// Turns is a queue in which namespaces take turns, so that however many items one has, each delays another's by one of them. There may be groups of
-// namespaces, which take turns before the namespaces in them do. An item is queued once. Make one with NewTurns.
+// Turns is a queue in which namespaces take turns, so that a namespace with many items delays another one's items by only one each. There may be
+// groups of namespaces, which take turns before the namespaces in them do. An item is queued once. Make one with NewTurns.
 type Turns[T comparable] struct {
 	path   func(T) []string
 	queued map[T]struct{}
 	root   group[T]
 }
 
-// group is a namespace, or a group of them.
+// group is a namespace, or a group of namespaces.
 type group[T comparable] struct {
-	// items are those of a namespace, in the order in which they came.
+	// items are the items of a namespace, in order of arrival.
 	items []T
 	below map[string]*group[T]
-	// order has each group below once, the next one first.
+	// order contains each member once, the next one first.
 	order []string
 }
 
@@ -33,7 +33,7 @@ func (t *Turns[T]) Has(item T) bool {
 	return queued
 }
 
-// Push adds an item. One that is queued keeps its place.
+// Push adds an item. A queued item keeps its place.
 func (t *Turns[T]) Push(item T) {
 	if t.Has(item) {
 		return
@@ -46,8 +46,8 @@ func (t *Turns[T]) Push(item T) {
 	to.items = append(to.items, item)
 }
 
-// Pop removes and returns the first item of the next namespace for which may returns true. That namespace, and each group that it is in, is then the
-// last in turn. If there is none, Pop returns the zero value.
+// Pop removes and returns the first item of the next namespace for which may returns true, or the zero value if there is none. That namespace, and
+// each of its groups, then goes to the end.
 func (t *Turns[T]) Pop(may func(namespace string) bool) T {
 	item, popped := t.root.pop("", may)
 	if popped {
@@ -56,7 +56,7 @@ func (t *Turns[T]) Pop(may func(namespace string) bool) T {
 	return item
 }
 
-// Remove takes an item out, if it is queued.
+// Remove removes an item if it is queued.
 func (t *Turns[T]) Remove(item T) {
 	if t.Has(item) {
 		delete(t.queued, item)
@@ -64,7 +64,7 @@ func (t *Turns[T]) Remove(item T) {
 	}
 }
 
-// member returns a group below. A new one is the last in turn.
+// member returns a member of the group. A new one goes to the end.
 func (g *group[T]) member(name string) *group[T] {
 	if g.below == nil {
 		g.below = make(map[string]*group[T])
@@ -78,7 +78,7 @@ func (g *group[T]) member(name string) *group[T] {
 
 func (g *group[T]) pop(namespace string, may func(namespace string) bool) (item T, popped bool) {
 	if len(g.items) > 0 && may(namespace) {
-		item, g.items[0] = g.items[0], item // so that nothing of it is kept
+		item, g.items[0] = g.items[0], item // clear the reference
 		g.items = g.items[1:]
 		return item, true
 	}
@@ -102,7 +102,7 @@ func (g *group[T]) remove(item T, path []string) {
 	g.tidy(path[0])
 }
 
-// tidy drops a group below that is empty.
+// tidy drops a member if it is empty.
 func (g *group[T]) tidy(name string) {
 	if below := g.below[name]; len(below.items)+len(below.order) == 0 {
 		delete(g.below, name)
@@ -111,35 +111,35 @@ func (g *group[T]) tidy(name string) {
 }
 
 // Slots are places that namespaces share, as the ports of a switch share its memory. A namespace may take one while it has fewer than are free. So a
-// single busy namespace gets half of them, each of two gets a third, and one that has none finds a free one, unless there are as many busy
-// namespaces as slots. What never ends thus costs another namespace at most half of its own slots, never all. Make them with NewSlots.
+// single busy namespace gets half of them, each of two gets a third, and a namespace without slots finds a free one, unless there are as many busy
+// namespaces as slots. Endless work thus costs another namespace at most half of its slots, never all. Make them with NewSlots.
 type Slots struct {
 	limit, used int
 	alone       bool
 	taken       map[string]int
 }
 
-// NewSlots returns a number of free slots. Alone says that there is no other namespace that needs one: the only one may take all.
+// NewSlots returns free slots, limit in number. Alone says that no other namespace needs any, so that the only one may take all.
 func NewSlots(limit int, alone bool) *Slots {
 	return &Slots{limit: limit, alone: alone, taken: make(map[string]int)}
 }
 
-// Free returns how many are free. It is negative if more were taken than there are.
+// Free returns the number of free slots. It is negative if more were taken than there are.
 func (s *Slots) Free() int { return s.limit - s.used }
 
-// MayTake reports whether a namespace may take one.
+// MayTake reports whether a namespace may take a slot.
 func (s *Slots) MayTake(namespace string) bool {
 	free := s.Free()
 	return free > 0 && (s.alone || s.taken[namespace] < free)
 }
 
-// Take takes one for a namespace, even if it may not.
+// Take takes a slot for a namespace, even if it may not.
 func (s *Slots) Take(namespace string) {
 	s.used++
 	s.taken[namespace]++
 }
 
-// Return makes one free that a namespace has taken.
+// Return frees a slot that a namespace has taken.
 func (s *Slots) Return(namespace string) {
 	s.used--
 	if s.taken[namespace]--; s.taken[namespace] == 0 {
