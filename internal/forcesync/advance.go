@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Signal returns a channel that is readable when Collect has something to do: answers to patches, or changes of ExternalSecrets.
+// Signal returns a channel that is readable when Collect has work: responses to patches, or changes of ExternalSecrets.
 func (y *Syncer) Signal() <-chan struct{} { return y.index.signal }
 
 // Collect must be called after each signal.
@@ -19,7 +19,7 @@ func (y *Syncer) Collect(ctx context.Context) {
 // Next returns when to call Advance next if nothing else happens before. ok is false if there is no such time.
 func (y *Syncer) Next() (at time.Time, ok bool) { return y.due, !y.due.IsZero() }
 
-// Advance handles what is due, and patches while slots are free.
+// Advance handles due states, and patches while slots are free.
 func (y *Syncer) Advance(ctx context.Context) {
 	if now := y.Now(); !y.due.IsZero() && !now.Before(y.due) {
 		y.due = time.Time{}
@@ -33,7 +33,7 @@ func (y *Syncer) Advance(ctx context.Context) {
 			}
 		})
 	}
-	for y.slots.Free() > 0 { // Many may wait, and this is called with each event.
+	for y.slots.Free() > 0 { // Many may wait, and Advance is called with each event.
 		s := y.turns.Pop(y.slots.MayTake)
 		if s == nil {
 			s = y.last.Pop(y.slots.MayTake)
@@ -45,8 +45,8 @@ func (y *Syncer) Advance(ctx context.Context) {
 	}
 }
 
-// expire handles a sync whose state ends with time. One that changed nothing is repeated, unless it was made after the lag of the store. One that may
-// have changed what was written is repeated once.
+// expire handles a sync whose state has ended. A sync that changed nothing is repeated, unless it was made after the store's lag. A sync whose result
+// is unclear is repeated once.
 func (y *Syncer) expire(ctx context.Context, s *pendingSync) {
 	switch {
 	case s.state == retrying || s.state == lagging:
@@ -69,7 +69,7 @@ func (y *Syncer) expire(ctx context.Context, s *pendingSync) {
 	}
 }
 
-// Stop waits for the patches that are being sent, and returns all slots. The events stay held.
+// Stop waits for the patches in flight, and returns all slots. The events stay held.
 func (y *Syncer) Stop(ctx context.Context) {
 	y.sending.Wait()
 	y.each(func(s *pendingSync) {

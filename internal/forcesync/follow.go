@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// An ExternalSecret that is not synced keeps its slot for slotFactor times as long as the last sync took, within these limits.
+	// An ExternalSecret that is not synced keeps its slot for slotFactor times the duration of the last sync, within these limits.
 	minSlotTime, maxSlotTime, slotFactor = 2 * time.Second, 30 * time.Second, 4
-	changeWait                           = 3 * time.Second // how long to wait after a sync for the event of what it writes, which mostly comes before
+	changeWait                           = 3 * time.Second // how long to wait after a sync for the event of the written object
 )
 
-// follow begins to follow an ExternalSecret that was patched at the given time, until it is synced and what it writes has changed.
+// follow begins to follow an ExternalSecret that was patched at the given time, until it is synced and the written object has changed.
 func (y *Syncer) follow(ctx context.Context, s *pendingSync, since time.Time) {
 	s.asked = y.Now()
 	_, s.wait = y.Tracer.Start(s.context(ctx), "wait for sync",
 		trace.WithTimestamp(since), trace.WithAttributes(identityAttributes(identify(s.seen))...))
-	// One that the operator ignores cannot be told from one that it has not got to. If it takes much longer than the last, others need not wait.
+	// The operator may ignore an ExternalSecret, or not have reached it. If that takes much longer than the last sync, others need not wait.
 	took := y.lastTook
 	y.await(s, syncing, s.asked.Add(min(max(slotFactor*cmp.Or(took, maxSlotTime), minSlotTime), maxSlotTime)))
 	y.review(ctx, s)
-	y.lastTook = took // What was synced before it was awaited does not tell.
+	y.lastTook = took // Syncs from before the wait do not count.
 }
 
 func (y *Syncer) review(ctx context.Context, s *pendingSync) {
@@ -45,7 +45,7 @@ func (y *Syncer) review(ctx context.Context, s *pendingSync) {
 			y.enqueue(ctx, s) // The operator may have read it before the change.
 		}
 	case s.isSynced():
-		if !before.Failed { // The operator retries a failure with delays of its own.
+		if !before.Failed { // The operator retries failures with its own delays.
 			y.lastTook = y.Now().Sub(s.asked)
 		}
 		y.returnSlot(ctx, s)
@@ -64,7 +64,7 @@ func (y *Syncer) review(ctx context.Context, s *pendingSync) {
 	}
 }
 
-// awaitLag has an ExternalSecret that was synced before the end of the store's lag synced once more then. It returns false if it was not.
+// awaitLag schedules another sync for the end of the store's lag, and returns false if the last sync was after it.
 func (y *Syncer) awaitLag(s *pendingSync) bool {
 	end := s.lagEnd()
 	if s.repeat == lastRepeat || !s.seen.RefreshTime.Before(end) {
@@ -75,7 +75,7 @@ func (y *Syncer) awaitLag(s *pendingSync) bool {
 }
 
 // mustWait reports whether a sync must not begin before the end of the store's lag, because it would have to be repeated then. A later change does
-// not prolong that: a secret that is written all the time would never be synced.
+// not prolong the wait: otherwise, a secret that is written all the time would never be synced.
 func (y *Syncer) mustWait(s *pendingSync) bool {
 	if s.until.IsZero() {
 		s.once = ""
@@ -88,8 +88,8 @@ func (y *Syncer) mustWait(s *pendingSync) bool {
 	return y.Now().Before(s.until)
 }
 
-// readsOnce returns why an ExternalSecret must not be synced more often than it has to: each sync would roll those who read what it writes. Engines
-// other than KV may return other data each time. It is empty if nothing is in the way.
+// readsOnce returns why an ExternalSecret must not be synced more often than necessary, or "": each sync may return other data, as with engines other
+// than KV, and would then roll the readers of the written object.
 func (y *Syncer) readsOnce(s *pendingSync) reason {
 	var rotations []externalsecret.Rotation
 	for _, other := range y.pending[nameOf(s.seen)] {
@@ -109,7 +109,7 @@ func (y *Syncer) targetChanged(ctx context.Context, target events.Source) {
 	var syncs []*pendingSync
 	for _, es := range y.index.find(targetKey(target)) {
 		for _, s := range y.pending[nameOf(es)] {
-			// Before the first patch, no change is due to the sync. One that waits for its turn after the lag of the store was patched before that.
+			// Before the first patch, no change comes from the sync. A sync that waits for its turn after the store's lag was patched before that.
 			if isBefore := (s.state == queued || s.state == lagging) && s.sent.IsZero(); !isBefore || s.repeat > 0 {
 				syncs = append(syncs, s)
 			}
@@ -126,7 +126,7 @@ func (y *Syncer) targetChanged(ctx context.Context, target events.Source) {
 	}
 }
 
-// isUnclear reports whether what a sync writes may have changed without what the sync is for. A server that lags behind has the changes in their
+// isUnclear reports whether the written object may have changed without the change that the sync is for. A server that lags behind has the changes in
 // order, so only the newest may be missing.
 func (y *Syncer) isUnclear(s *pendingSync) bool {
 	isPatched := s.state >= patching && s.state != retrying
@@ -140,7 +140,7 @@ func (y *Syncer) isUnclear(s *pendingSync) bool {
 	return (s.superseded || newest && len(others) > 1) && y.readsOnce(s) == ""
 }
 
-// giveUpSlot returns the slot of an ExternalSecret that the operator has failed to sync, or has not got to: it retries by itself.
+// giveUpSlot returns the slot of an ExternalSecret that the operator has failed to sync or has not reached. The operator retries by itself.
 func (y *Syncer) giveUpSlot(ctx context.Context, s *pendingSync) {
 	y.returnSlot(ctx, s)
 	y.await(s, syncing, s.asked.Add(syncTimeout))

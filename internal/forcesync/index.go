@@ -15,7 +15,7 @@ import (
 
 // Index finds the ExternalSecrets that read a path of a secret store. A Watch fills it. It is safe for concurrent use.
 type Index struct {
-	signal   chan struct{} // readable when something has changed, or a patch was answered
+	signal   chan struct{} // readable when something has changed, or a patch has a response
 	mu       sync.RWMutex
 	secrets  map[types.NamespacedName]*externalsecret.ExternalSecret
 	clusters map[types.NamespacedName]*metav1.ObjectMeta    // ClusterExternalSecrets, which have no namespace
@@ -25,7 +25,7 @@ type Index struct {
 
 type (
 	templateKey events.Source // the key of an ExternalSecret whose template names the source
-	targetKey   events.Source // that of one that writes it
+	targetKey   events.Source // the key of an ExternalSecret that writes the source
 )
 
 // NewIndex returns an empty Index.
@@ -43,8 +43,8 @@ func (x *Index) get(name types.NamespacedName) *externalsecret.ExternalSecret {
 	return x.secrets[name]
 }
 
-// target returns what to patch to sync an ExternalSecret: itself, or the ClusterExternalSecret that created it, which has no namespace. The operator
-// reverts patches of the ExternalSecrets of that.
+// target returns the object to patch for a sync of an ExternalSecret: itself, or the ClusterExternalSecret that created it, which has no namespace,
+// because the operator reverts patches of ExternalSecrets that it has created.
 func (x *Index) target(es *externalsecret.ExternalSecret) *metav1.ObjectMeta {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -54,7 +54,7 @@ func (x *Index) target(es *externalsecret.ExternalSecret) *metav1.ObjectMeta {
 	return &es.ObjectMeta
 }
 
-// find lists the ExternalSecrets that have any of the keys, each once.
+// find lists the ExternalSecrets with any of the keys, without duplicates.
 func (x *Index) find(keys ...any) []*externalsecret.ExternalSecret {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -76,7 +76,7 @@ func (x *Index) store(name types.NamespacedName) *externalsecret.Store {
 	return x.stores[name]
 }
 
-// put stores the state of an object, unless it is an ExternalSecret of which a newer one is known. If the object is gone, put removes it.
+// put stores the state of an object, unless it is an ExternalSecret with a newer known state. If the object was deleted, put removes it.
 func (x *Index) put(obj metav1.Object, gone bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -133,8 +133,8 @@ func (x *Index) replace(es *externalsecret.ExternalSecret, gone bool) {
 	x.link(es, true)
 }
 
-// link has an ExternalSecret found by its keys: the paths that it reads in known stores, the stores and what its template names, and what it writes.
-// With in = false, it is not found any more.
+// link adds the keys of an ExternalSecret to the index: the paths that it reads in known stores, the stores, the sources in its template, and the
+// written object. With in = false, it removes them.
 func (x *Index) link(es *externalsecret.ExternalSecret, in bool) {
 	keys := []any{targetKey(es.Target)}
 	for _, source := range es.Templates {

@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// Take handles an event about a source. It holds the event once for each sync. span is that of the event's processing.
+// Take handles an event about a source. It holds the event once for each sync. Span is the span of the event's processing.
 func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
 	if isNews(change) {
 		y.targetChanged(ctx, change.Source)
@@ -20,7 +20,7 @@ func (y *Syncer) Take(ctx context.Context, change events.Change, span trace.Span
 	}
 }
 
-// Resume is Take for a last event when the Syncer begins. It asks only for the syncs that are not finished, as far as the ExternalSecrets show.
+// Resume is Take for the last event of a source at the start. It requests only syncs that are unfinished, according to the ExternalSecrets.
 func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Span, event HeldEvent) {
 	for _, s := range y.asked(ctx, change, span, event) {
 		if y.lacks(s) {
@@ -29,7 +29,7 @@ func (y *Syncer) Resume(ctx context.Context, change events.Change, span trace.Sp
 	}
 }
 
-// Templates lists what templates name. Call Resume for the last event of each, and for that of each secret in a store.
+// Templates lists the sources that templates name. Call Resume for the last event of each, and of each secret in a store.
 func (y *Syncer) Templates() (list []events.Source) {
 	y.index.mu.RLock()
 	defer y.index.mu.RUnlock()
@@ -57,11 +57,11 @@ func (y *Syncer) asked(ctx context.Context, change events.Change, span trace.Spa
 	return syncs
 }
 
-// maxAddresses is how many addresses are logged, and maxAddress how much of each, in characters. The authors of SecretStores can invent any.
+// maxAddresses limits the logged addresses, and maxAddress their length in characters, because the authors of SecretStores can invent any.
 const maxAddresses, maxAddress = 256, 200
 
-// logElsewhere logs an address at which an ExternalSecret reads a path that was changed in a store without that address: once for a store. It may be
-// of another store. But if it is of this one, its ExternalSecrets are never synced, and nothing else shows why. An empty address is none.
+// logElsewhere logs, once for a store, that an ExternalSecret reads a changed path at an address that the changed store does not have. It may be
+// another store, but if it is this one, its ExternalSecrets are never synced, and nothing else shows why. An empty address is ignored.
 func (y *Syncer) logElsewhere(ctx context.Context, change events.Change, reader *externalsecret.ExternalSecret, address string) {
 	address = fmt.Sprintf("%.*s", maxAddress, address)
 	found := change.UID + " " + address
@@ -74,20 +74,20 @@ func (y *Syncer) logElsewhere(ctx context.Context, change events.Change, reader 
 		"address", address, "addresses", change.Store.Servers)
 }
 
-// isNews reports whether a Secret or a ConfigMap has other content than before, or exists again: then it may have what it had.
+// isNews reports whether a Secret or ConfigMap has new content, or exists again, in which case the content may be the same as before.
 func isNews(change events.Change) bool {
 	return change.Verb == events.VerbChanged || change.Verb == events.VerbObserved && change.Previous != ""
 }
 
-// lacks reports whether a sync is still needed. The operator tries an ExternalSecret that failed again anyway. A sync that was asked for and took too
-// long has been reported. One that was not asked for, and began in the second of the change, may have read the old version, as may any that began
-// before the end of the store's lag.
+// lacks reports whether a sync is still needed. The operator retries failed ExternalSecrets itself. A requested sync that took too long was reported.
+// A sync without a request that began in the second of the change may have read the old version, and so may any that began before the end of the
+// store's lag.
 func (y *Syncer) lacks(s *pendingSync) bool {
 	es := s.seen
 	end, since := s.lagEnd(), s.change.Time
 	asked, isEarly := repeatAsked(y.index.target(es), s.change.ID()), es.RefreshTime.Before(end)
 	if end.After(since) {
-		since = end // The last sync is asked for only then.
+		since = end // The last sync is requested only then.
 	}
 	switch {
 	case y.DryRun || s.obstacle() != "" || es.Untried() || es.Failed:
@@ -121,7 +121,7 @@ func (y *Syncer) consider(ctx context.Context, s *pendingSync) {
 	}
 }
 
-// join makes a pending sync one for the event of later, unless that has an older change. If the change is newer, the sync starts over for it.
+// join makes a pending sync serve the event of later, unless its change is older. If its change is newer, the sync starts over.
 func (y *Syncer) join(ctx context.Context, s, later *pendingSync) {
 	isSame := later.change.ID() == s.change.ID()
 	if !isSame && !events.Newer(later.change.ResourceVersion, s.change.ResourceVersion) {

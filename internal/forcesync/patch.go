@@ -18,10 +18,10 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// annotationSyncedFrom has the ExternalSecret's status.syncedResourceVersion at the time of the patch. The sync is done when the status has another.
+// annotationSyncedFrom contains status.syncedResourceVersion at the time of the patch. The sync is done when the status has another one.
 const annotationSyncedFrom = "keyturn.dev/synced-from"
 
-// repeatAsked returns which repeat of the sync for an event the annotations of an object ask for, or -1 if they ask for none.
+// repeatAsked returns the repeat of the sync for an event that the annotations of an object request, or -1 if they request none.
 func repeatAsked(of *metav1.ObjectMeta, event string) int {
 	if forced, ok := externalsecret.ParseForceSync(of.Annotations[externalsecret.AnnotationForceSync]); ok && forced.Event == event {
 		return forced.Repeat
@@ -29,14 +29,14 @@ func repeatAsked(of *metav1.ObjectMeta, event string) int {
 	return -1
 }
 
-// patch is one merge patch, the syncs that it is for, and the answer to it.
+// patch is one merge patch with its syncs and the response.
 type patch struct {
-	target *metav1.ObjectMeta // as Index.target returns it
+	target *metav1.ObjectMeta // the result of Index.target
 	syncs  []*pendingSync
 	event  string // of the change of the syncs
 	body   []byte
 	sent   time.Time
-	after  *externalsecret.ExternalSecret // in the answer; nil if a ClusterExternalSecret was patched
+	after  *externalsecret.ExternalSecret // from the response; nil if a ClusterExternalSecret was patched
 	err    error
 }
 
@@ -83,7 +83,7 @@ func (y *Syncer) send(ctx context.Context, p *patch) {
 	y.index.alert()
 }
 
-// start sends the patch of a sync whose turn it is, which is also for the siblings of the ExternalSecret. If it was already made, start follows it.
+// start sends the patch of a sync whose turn it is, which also serves its siblings. If the patch was made before, start follows the sync.
 func (y *Syncer) start(ctx context.Context, s *pendingSync) {
 	if !y.prepare(ctx, s) {
 		return
@@ -96,12 +96,12 @@ func (y *Syncer) start(ctx context.Context, s *pendingSync) {
 	}
 	if asked >= s.repeat {
 		s.repeat = asked
-		// The annotations of a ClusterExternalSecret do not have the version before the sync, because it stands for several ExternalSecrets.
+		// The annotations of a ClusterExternalSecret do not contain the version before the sync, because it stands for several ExternalSecrets.
 		if s.from, s.certain = to.Annotations[annotationSyncedFrom]; !s.certain || to.Namespace == "" {
 			s.from, s.certain = s.seen.SyncedVersion, false
 		}
 		if !isOurs && s.isSynced() {
-			if s.changed = true; !y.awaitLag(s) { // It is no longer known what that sync changed.
+			if s.changed = true; !y.awaitLag(s) { // The effect of that sync is unknown.
 				y.finish(ctx, s, done, nil)
 			}
 			return
@@ -124,7 +124,7 @@ func (y *Syncer) start(ctx context.Context, s *pendingSync) {
 	y.sending.Go(func() { y.send(ctx, p) })
 }
 
-// siblings removes from the queue and returns the other syncs that the patch for s also serves. s takes over the highest of their repeats.
+// siblings removes from the queue and returns the other syncs that the patch for s also serves. S takes over their highest repeat.
 func (y *Syncer) siblings(ctx context.Context, s *pendingSync) (syncs []*pendingSync) {
 	y.each(func(other *pendingSync) {
 		if other == s || other.change.Source != s.change.Source || other.state != queued || other.seen.Owner != s.seen.Owner {
@@ -140,8 +140,8 @@ func (y *Syncer) siblings(ctx context.Context, s *pendingSync) (syncs []*pending
 	return syncs
 }
 
-// prepare updates a sync to the current state of its ExternalSecret, and reports whether to patch it. If not, it finishes the sync, or makes it wait
-// for the store, or for the operator to try a new ExternalSecret: its author may have no right to read the secret, and must not learn when it
+// prepare updates a sync to the current state of its ExternalSecret, and reports whether to patch it. Otherwise, it finishes the sync, or makes it
+// wait for the store, or for the operator to try a new ExternalSecret: its author may not be allowed to read the secret, and must not learn when it
 // changes.
 func (y *Syncer) prepare(ctx context.Context, s *pendingSync) bool {
 	es := y.index.get(nameOf(s.seen))
@@ -156,7 +156,7 @@ func (y *Syncer) prepare(ctx context.Context, s *pendingSync) bool {
 	case es.Untried():
 		y.await(s, untried, y.Now().Add(syncTimeout))
 	case s.repeat > 0 && s.repeat < lastRepeat && s.changed && !s.unclear:
-		y.finish(ctx, s, done, nil) // The last patch has turned out to be enough.
+		y.finish(ctx, s, done, nil) // The last patch has turned out to be sufficient.
 	case y.mustWait(s):
 		y.await(s, lagging, s.until)
 	default:
@@ -165,7 +165,7 @@ func (y *Syncer) prepare(ctx context.Context, s *pendingSync) bool {
 	return false
 }
 
-// answered handles the answer to a patch. One for a change that is stale by now does not count as denied: that for the newer change may be allowed.
+// answered handles the response to a patch. A denial for a change that is superseded does not count, as the patch for the newer one may be allowed.
 func (y *Syncer) answered(ctx context.Context, p *patch) {
 	for _, s := range p.syncs {
 		isStale := p.event != s.change.ID()

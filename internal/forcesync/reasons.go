@@ -5,7 +5,7 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-type reason string // how a sync ended; each externalsecret.Obstacle is one, too
+type reason string // the result of a sync; each externalsecret.Obstacle is one, too
 
 const (
 	done          reason = "synced"
@@ -20,16 +20,16 @@ const (
 	denied        reason = events.ReasonPatchDenied
 )
 
-// The reasons for which an ExternalSecret was synced only after the lag of its store: another sync before might have rolled those who read it.
+// These are the reasons why an ExternalSecret was synced only after the lag of its store: an earlier sync might have rolled its readers.
 const (
 	onceForEngine   reason = "synced-once-engine"
 	onceForTemplate reason = "synced-once-template"
 )
 
-// The reasons of Kubernetes Events about ExternalSecrets.
+// These are the reasons of Kubernetes Events about ExternalSecrets.
 const eventNotSynced, eventSyncFailed, eventSyncedLate = "NotSynced", "SyncFailed", "SyncedLate"
 
-// verdict defines how a reason is reported. If event is empty, there is no Kubernetes Event. In the sentence, % stands for what has changed.
+// verdict defines how a reason is reported. An empty event means no Kubernetes Event. In the sentence, % stands for the changed source.
 type verdict struct {
 	verb            events.Verb
 	event, sentence string

@@ -1,9 +1,9 @@
 // Package forcesync makes External Secrets Operator read a secret again as soon as it changes in OpenBao or Vault.
 //
-// An event asks for a sync of each ExternalSecret that reads the secret in the store, or whose template names the Secret or ConfigMap. A sync patches
-// the force-sync annotation, waits until the operator has synced, and then until what the ExternalSecret writes has changed, or else is repeated.
-// The annotation is derived from the event alone, so an actuator that takes over recognizes an earlier request.
-// A Syncer runs on the goroutine of its host, which has the only timer: see Syncer.Next. Other goroutines only write to the Index.
+// An event requests a sync of each ExternalSecret that reads the secret in the store, or whose template names the Secret or ConfigMap. A sync patches
+// the force-sync annotation, waits until the operator has synced, and then until the written object has changed; otherwise, it is repeated. The
+// annotation is derived only from the event, so a new leader recognizes an earlier request. A Syncer runs on the goroutine of its host, which has the
+// only timer: see Syncer.Next. Other goroutines only write to the Index.
 package forcesync
 
 import (
@@ -28,9 +28,9 @@ import (
 // Options configures a Syncer. Every field except DryRun and Alone is required.
 type Options struct {
 	Cluster  string
-	DryRun   bool // reports the syncs, and patches nothing
+	DryRun   bool // report the syncs, but patch nothing
 	MaxSyncs int  // how many ExternalSecrets may be patched and not synced yet
-	Alone    bool // one namespace is watched, which then gets all of MaxSyncs; one of several gets half of what others leave
+	Alone    bool // only one namespace is watched, which then gets all of MaxSyncs; otherwise, each gets at most half of the free slots
 	Client   dynamic.Interface
 	Log      *slog.Logger
 	Tracer   trace.Tracer
@@ -39,26 +39,26 @@ type Options struct {
 
 // Host is the program that runs a Syncer.
 type Host interface {
-	// ReportSync reports an outcome, and how long ago the watcher saw its change. If warning is not empty, it is the reason of a Kubernetes Event.
+	// ReportSync reports an outcome, and how long ago the watcher saw its change. A warning that is not empty is the reason of a Kubernetes Event.
 	ReportSync(ctx context.Context, outcome events.Outcome, warning string, took time.Duration)
 	CountSync(ctx context.Context, change int64) // 1 if an ExternalSecret takes a slot, -1 if it returns it
 	CountFailedSync(ctx context.Context)         // a failed patch that will be retried
 }
 
-// Syncer syncs the ExternalSecrets that read a secret in a store, or whose template names a Secret or a ConfigMap, when that changes.
+// Syncer syncs ExternalSecrets when the secret that they read in a store, or a Secret or ConfigMap in their template, changes.
 type Syncer struct {
 	Options
 	host      Host
 	index     *Index
-	addresses map[string]bool                                         // that were logged, with the stores
-	pending   map[types.NamespacedName]map[events.Source]*pendingSync // until they are finished
-	turns     *fair.Turns[*pendingSync]                               // of the sources, and of the namespaces of each: anyone may read it
-	last      *fair.Turns[*pendingSync]                               // those never synced, after turns: what they name may not be theirs to read
-	slots     *fair.Slots                                             // of the ExternalSecrets that are patched and not synced yet
-	lastTook  time.Duration                                           // how long the operator took for the last sync; zero before the first
+	addresses map[string]bool                                         // logged addresses, with their stores
+	pending   map[types.NamespacedName]map[events.Source]*pendingSync // unfinished syncs
+	turns     *fair.Turns[*pendingSync]                               // by source, and then by namespace, because anyone may read a source
+	last      *fair.Turns[*pendingSync]                               // never synced, after turns: their authors may have no right to the sources
+	slots     *fair.Slots                                             // of ExternalSecrets that are patched and not synced yet
+	lastTook  time.Duration                                           // duration of the last sync by the operator; zero before the first
 	due       time.Time                                               // when the first state may end; zero if none does
 	sending   sync.WaitGroup                                          // of patches
-	answers   chan *patch                                             // has room for one from each slot
+	answers   chan *patch                                             // with room for a response for each slot
 }
 
 // New returns a Syncer. Only one Syncer may use an Index at a time.
@@ -71,7 +71,7 @@ func New(options Options, host Host, index *Index) *Syncer {
 	}
 }
 
-// enqueue makes a sync wait for its turn, whatever it waited for before.
+// enqueue makes a sync wait for its turn, regardless of its state.
 func (y *Syncer) enqueue(ctx context.Context, s *pendingSync) {
 	y.returnSlot(ctx, s)
 	s.endWait("superseded")
@@ -83,7 +83,7 @@ func (y *Syncer) enqueue(ctx context.Context, s *pendingSync) {
 	queue.Push(s)
 }
 
-// await puts a sync into a state that ends at the given time, unless something else ends it before.
+// await puts a sync into a state that ends at the given time, if not earlier.
 func (y *Syncer) await(s *pendingSync, in state, until time.Time) {
 	s.state, s.due = in, until
 	if y.due.IsZero() || until.Before(y.due) {
@@ -91,10 +91,10 @@ func (y *Syncer) await(s *pendingSync, in state, until time.Time) {
 	}
 }
 
-// finish ends a sync, reports why, and releases its event. If err is not nil, it is why it was given up.
+// finish ends a sync, reports the reason, and releases its event. A non-nil err is why the sync was given up.
 func (y *Syncer) finish(ctx context.Context, s *pendingSync, why reason, err error) {
 	if why == done && s.seen.LacksTarget() {
-		why = targetMissing // The operator has read it, and had nowhere to write it.
+		why = targetMissing // The operator has read the secret but had no Secret to write to.
 	}
 	name := nameOf(s.seen)
 	if delete(y.pending[name], s.change.Source); len(y.pending[name]) == 0 {
@@ -131,7 +131,7 @@ func (y *Syncer) report(ctx context.Context, s *pendingSync, why reason) {
 		"source", source, "verb", string(outcome.Verb), "reason", outcome.Reason, "repeat", s.repeat)
 }
 
-// takeSlot counts a sync against MaxSyncs, which those of one ClusterExternalSecret may exceed together.
+// takeSlot counts a sync against MaxSyncs, which the syncs of one ClusterExternalSecret may exceed together.
 func (y *Syncer) takeSlot(ctx context.Context, s *pendingSync) {
 	s.hasSlot = true
 	y.slots.Take(s.seen.Namespace)
@@ -146,7 +146,7 @@ func (y *Syncer) returnSlot(ctx context.Context, s *pendingSync) {
 	}
 }
 
-// each calls a function with every pending sync, which it may finish.
+// each calls a function for every pending sync. The function may finish the sync.
 func (y *Syncer) each(do func(s *pendingSync)) {
 	for _, all := range y.pending {
 		for _, s := range all {

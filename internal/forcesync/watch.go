@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	apiRetry    = time.Minute                       // how often to check whether External Secrets Operator has been installed
-	manifest    = "deploy/components/secret-stores" // grants the permissions that a Watch needs
-	maxProblems = 1000                              // how much is logged about one ExternalSecret, in characters: its author could write any amount
+	apiRetry    = time.Minute                       // interval between checks whether External Secrets Operator is installed
+	manifest    = "deploy/components/secret-stores" // the manifest that grants the permissions
+	maxProblems = 1000                              // logged characters about one ExternalSecret, whose author could write any amount
 )
 
 // Watch keeps an Index in sync with the API server. External Secrets Operator may be installed at any time. Call Expect before Run.
 type Watch struct {
 	Index      *Index
 	Client     dynamic.Interface
-	Namespaces []string         // where ExternalSecrets are watched; metav1.NamespaceAll means all namespaces
-	Ignored    []string         // namespaces whose objects are left out
+	Namespaces []string         // namespaces to watch; metav1.NamespaceAll means all
+	Ignored    []string         // namespaces to ignore
 	Lists      *kube.FirstLists // tracks the first list of each resource; one whose CRD is not installed counts as listed
 	Log        *slog.Logger
 	resources  []*resource
@@ -42,7 +42,7 @@ type resource struct {
 	schema.GroupVersionResource
 	client dynamic.ResourceInterface
 	where  string                                 // its name in messages
-	seen   map[types.NamespacedName]metav1.Object // the objects that the API server has shown
+	seen   map[types.NamespacedName]metav1.Object // the objects in the API server so far
 }
 
 // Expect makes Lists wait for the ExternalSecrets, their owners and their stores.
@@ -102,7 +102,7 @@ func (r *resource) Reduce(object runtime.Object) (metav1.Object, bool) {
 	return externalsecret.ReadStore(obj), true
 }
 
-// Put logs the parts of an ExternalSecret that are not readable, unless it had the same ones before.
+// Put logs the unreadable parts of an ExternalSecret, unless they are the same as before.
 func (r *resource) Put(ctx context.Context, obj metav1.Object) {
 	if text := problemsOf(obj); text != "" && text != problemsOf(r.seen[nameOf(obj)]) {
 		r.Log.WarnContext(ctx, "cannot read a part of an externalsecret",
