@@ -1,5 +1,5 @@
-// Package inplace asks the pods of a workload to reload. It lists them from the API server, and calls each of them at its own
-// address. The requests have no content, and nothing of the answers is used except their status.
+// Package inplace asks the pods of a workload to reload. It lists them from the API server, and calls each at its own address. The requests have no
+// content, and of the responses only the status is used.
 package inplace
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// parallel is how many pods of a workload are called at a time.
+	// parallel is the maximum number of a workload's pods that are called at a time.
 	parallel = 16
 	// callTimeout bounds one call, podTimeout all calls of one pod, and reloadTimeout all calls for one workload.
 	callTimeout, podTimeout, reloadTimeout = 10 * time.Second, 30 * time.Second, 2 * time.Minute
@@ -35,7 +35,7 @@ var (
 	ErrNotListed = errors.New("listing pods")
 
 	errOthers     = errors.New("all pods with its labels are of ReplicaSets that are named for another Deployment")
-	errAddress    = errors.New("it has no address of its own that a pod can have")
+	errAddress    = errors.New("it has no usable address of its own")
 	errTimeout    = errors.New("it does not answer in time")
 	errAllTimeout = errors.New("they do not all answer in time")
 	errNoAnswer   = errors.New("it does not answer as a web server does")
@@ -49,7 +49,7 @@ type Client struct {
 	client kubernetes.Interface
 	dial   Dial
 	tracer trace.Tracer
-	// backoff has the delays between attempts to call a pod, which may be starting.
+	// backoff contains the delays between attempts to call a pod, which may be starting.
 	backoff wait.Backoff
 }
 
@@ -62,7 +62,7 @@ func New(client kubernetes.Interface, tracer trace.Tracer, dial Dial) *Client {
 	return &Client{client: client, tracer: tracer, dial: dial, backoff: wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 4}}
 }
 
-// Reload calls each of the pods until it answers with a 2xx status, and returns the number of pods. An error names the first pod that did not
+// Reload calls each of the pods until it responds with a 2xx status, and returns the number of pods. An error names the first pod that did not
 // confirm; others may have. It wraps ErrStarting if that pod is not ready, and ErrNotListed if listing the pods may succeed later.
 func (c *Client) Reload(ctx context.Context, pods Pods) (int, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errAllTimeout)
@@ -74,7 +74,7 @@ func (c *Client) Reload(ctx context.Context, pods Pods) (int, error) {
 	if err := pods.Begin(); err != nil {
 		return 0, err
 	}
-	// Ask pods that are not ready first: if one of them must be asked later, the ready ones are not asked twice.
+	// Ask pods that are not ready first: if one must be asked again later, the ready ones are not asked twice.
 	starting := slices.DeleteFunc(slices.Clone(found), func(p pod) bool { return p.ready })
 	ready := slices.DeleteFunc(slices.Clone(found), func(p pod) bool { return !p.ready })
 	if err := c.callAll(ctx, starting, pods); err != nil {
@@ -83,7 +83,7 @@ func (c *Client) Reload(ctx context.Context, pods Pods) (int, error) {
 	return len(found), c.callAll(ctx, ready, pods)
 }
 
-// callAll calls pods until each has answered or one of them has not.
+// callAll calls pods until each has responded, or one of them has failed to.
 func (c *Client) callAll(ctx context.Context, found []pod, pods Pods) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -99,7 +99,7 @@ func (c *Client) callAll(ctx context.Context, found []pod, pods Pods) error {
 	return context.Cause(ctx)
 }
 
-// callUntilAnswered calls one pod, with several attempts.
+// callUntilAnswered calls one pod until it responds, a limited number of times.
 func (c *Client) callUntilAnswered(ctx context.Context, p pod, pods Pods) error {
 	ctx, cancel := context.WithTimeout(ctx, podTimeout)
 	defer cancel()

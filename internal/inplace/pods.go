@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Pods says which pods are asked, and where.
+// Pods selects the pods to ask, and the endpoint.
 type Pods struct {
 	Namespace string
 	// Selector is the label selector of the pods.
@@ -24,24 +24,24 @@ type Pods struct {
 	Port                   uint16
 	// Path begins with a slash, and is escaped as in a URL.
 	Path string
-	// name restricts the pods to one. If empty, all of them are meant.
+	// name restricts the pods to one. Empty means all of them.
 	name string
-	// Refreshed is when the kubelets have refreshed the files of running pods. Pods created well after that started with the new files.
+	// Refreshed is when the kubelets have refreshed the files of running pods. Pods that were created well after that started with the new files.
 	Refreshed time.Time
-	// Begin is called before the first pod is asked. If it returns an error, none is asked. Required.
+	// Begin is called before the first pod is asked. If it returns an error, no pod is asked. Required.
 	Begin func() error
 }
 
 const (
 	// unfinished selects the pods that have not finished.
 	unfinished = "status.phase!=" + string(corev1.PodSucceeded) + ",status.phase!=" + string(corev1.PodFailed)
-	// page is how many pods are read at a time.
+	// page is the number of pods in one request.
 	page = 500
-	// clockMargin is how much the clocks of the API server and of this process may differ.
+	// clockMargin is the maximum difference between the clocks of the API server and this process.
 	clockMargin = 10 * time.Second
 )
 
-// pod is a pod that is to be asked.
+// pod is a pod to ask.
 type pod struct {
 	name    string
 	uid     types.UID
@@ -49,8 +49,8 @@ type pod struct {
 	ready   bool
 }
 
-// find lists the pods that must be asked, which are those that may have read the files. A pod that is scheduled to a node may have read or mounted
-// them even if not all of its containers have started.
+// find lists the pods that may have read the files, and so must be asked. A pod that is scheduled to a node may have read or mounted them even if not
+// all of its containers have started.
 func (c *Client) find(ctx context.Context, pods Pods) ([]pod, error) {
 	var found []pod
 	own, others := false, false
@@ -61,7 +61,7 @@ func (c *Client) find(ctx context.Context, pods Pods) ([]pod, error) {
 	for {
 		list, err := c.client.CoreV1().Pods(pods.Namespace).List(ctx, options)
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) {
-			return nil, fmt.Errorf("listing pods: %w", err) // Another attempt would fail in the same way.
+			return nil, fmt.Errorf("listing pods: %w", err) // Another attempt would fail, too.
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNotListed, err)
@@ -93,7 +93,7 @@ func (c *Client) find(ctx context.Context, pods Pods) ([]pod, error) {
 	}
 }
 
-// newPod returns a pod that is to be asked. It returns an error if the pod has no address that may be called.
+// newPod returns a pod to ask, or an error if the pod has no address that may be called.
 func newPod(p *corev1.Pod) (pod, error) {
 	address, err := addressOf(p)
 	if err != nil && p.Status.PodIP == "" {
@@ -105,7 +105,7 @@ func newPod(p *corev1.Pod) (pod, error) {
 	return pod{p.Name, p.UID, address, isReady(p)}, nil
 }
 
-// judge returns the error for a pod that did not confirm. It is nil if the pod is gone, and wraps ErrStarting if the pod is not ready.
+// judge returns the error for a pod that did not confirm. It is nil if the pod was deleted, and wraps ErrStarting if the pod is not ready.
 func (c *Client) judge(ctx context.Context, p pod, pods Pods, cause error) error {
 	pods.name = p.name
 	found, err := c.find(ctx, pods)
@@ -128,7 +128,7 @@ func (p Pods) include(of *corev1.Pod) bool {
 	return of.DeletionTimestamp == nil && hasMounted && !of.CreationTimestamp.After(p.Refreshed.Add(clockMargin))
 }
 
-// own reports whether a pod belongs to the workload. The pods of another Deployment may have the same labels, and more.
+// own reports whether a pod belongs to the workload. Pods of another Deployment may have the same labels, and more.
 func (p Pods) own(of *corev1.Pod) bool {
 	controller := metav1.GetControllerOfNoCopy(of)
 	if p.Controller != "" {
@@ -137,8 +137,8 @@ func (p Pods) own(of *corev1.Pod) bool {
 	return p.mayOwn(of) && controller.Name == p.Deployment+"-"+of.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
-// mayOwn reports whether a pod may belong to the Deployment although its ReplicaSet is not named after it. A Deployment adopts the ReplicaSets of
-// another one that was deleted without them.
+// mayOwn reports whether a pod may belong to the Deployment although its ReplicaSet is not named after it. A Deployment adopts the ReplicaSets of a
+// deleted Deployment.
 func (p Pods) mayOwn(of *corev1.Pod) bool {
 	controller := metav1.GetControllerOfNoCopy(of)
 	return p.Controller == "" && controller != nil && controller.APIVersion == "apps/v1" && controller.Kind == "ReplicaSet"
@@ -158,7 +158,7 @@ var metadata = []netip.Addr{
 	netip.MustParseAddr("100.100.100.200"), // Alibaba Cloud
 }
 
-// addressOf returns the address of a pod. Anyone might have written it into the status, so addressOf refuses loopback and link-local addresses, those
+// addressOf returns the address of a pod. As anyone might have written it into the status, addressOf refuses loopback and link-local addresses, those
 // of the pod's node, and known metadata services. It cannot know whether the address belongs to another pod.
 func addressOf(p *corev1.Pod) (netip.Addr, error) {
 	address, err := netip.ParseAddr(p.Status.PodIP)

@@ -14,11 +14,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxHeaders and maxBody are how much of an answer is read, in bytes. Nothing of it is used except the status.
+// maxHeaders and maxBody are the maximum numbers of bytes of a response that are read. Only the status is used.
 const maxHeaders, maxBody = 16 << 10, 64 << 10
 
-// post sends one request on its own connection. It does not use http.Client, which would log what a server sends before the request, follow redirects
-// and use the proxies of the environment.
+// post sends one request on its own connection. It does not use http.Client, which would log data that a server sends before the request, follow
+// redirects and use the proxies of the environment.
 func (c *Client) post(ctx context.Context, span trace.Span, at, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -51,13 +51,13 @@ func (c *Client) post(ctx context.Context, span trace.Span, at, path string) err
 	return nil
 }
 
-// answerOf returns the status of the answer, or zero if there is none. It waits for the end of the answer, because the pod may still be reloading
-// while it answers.
+// answerOf returns the status of the response, or zero if there is none. It waits for the end of the response, because the pod may still be reloading
+// before that.
 func answerOf(connection io.Reader, request *http.Request) (int, error) {
 	limited := &io.LimitedReader{R: connection, N: maxHeaders}
 	reader := bufio.NewReader(limited)
 	response, err := http.ReadResponse(reader, request)
-	for err == nil && response.StatusCode < 200 { // An interim answer.
+	for err == nil && response.StatusCode < 200 { // An interim response.
 		response, err = http.ReadResponse(reader, request)
 	}
 	if err != nil {
@@ -72,8 +72,8 @@ func answerOf(connection io.Reader, request *http.Request) (int, error) {
 	return response.StatusCode, err
 }
 
-// reported returns the error to report for a failed call. The text of an error about an answer is left out: it may quote the answer, which must
-// not be disclosed.
+// reported returns the error to report for a failed call. It omits the text of an error about the response, which it may quote and which must not be
+// disclosed.
 func reported(ctx context.Context, err error) error {
 	var timeout net.Error
 	var op *net.OpError
