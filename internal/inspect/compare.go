@@ -19,11 +19,11 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// CompareOptions select what to compare.
+// CompareOptions select the decisions to compare.
 type CompareOptions struct {
 	// Cluster is the cluster whose decisions to read.
 	Cluster string
-	// Namespace is the only namespace whose workloads to compare. Empty means those of Namespaces.
+	// Namespace is the only namespace of workloads to compare. Empty means Namespaces.
 	Namespace string
 	// Namespaces are the namespaces that the actuator serves. Empty means all.
 	Namespaces []string
@@ -35,8 +35,8 @@ type CompareOptions struct {
 	Clients workload.Clients
 }
 
-// Compare writes a line for each workload and source for which Keyturn has rolled, or would have, or Reloader has, and then the number of lines by
-// who rolled.
+// Compare writes a line for each workload and source for which Keyturn or Reloader rolled, or Keyturn would have rolled, and then the numbers of
+// lines by who rolled.
 func Compare(ctx context.Context, options CompareOptions, reader *bus.Reader, out io.Writer) error {
 	query := bus.HistoryQuery{Clusters: []string{options.Cluster}, Namespace: options.Namespace, Since: options.Since}
 	decided, err := readDecisions(ctx, reader, query)

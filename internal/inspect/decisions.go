@@ -19,12 +19,12 @@ type decision struct {
 	changed time.Time
 }
 
-// decisions has all decisions of a period.
+// decisions contains all decisions of a period.
 type decisions struct {
 	of map[events.Workload]map[string]decision
-	// changed has the time when each source last changed, by namespace.
+	// changed contains the time of each source's last change, by namespace.
 	changed map[string]map[events.Source]time.Time
-	// events has the time when the source of each change was written, by the ID of the event.
+	// events contains the time when the source of each change was written, by the ID of the event.
 	events map[string]time.Time
 }
 
@@ -39,7 +39,7 @@ func (d *decisions) addChange(change events.Change) {
 	if change.Verb == events.VerbObserved && change.Since.IsZero() {
 		return
 	}
-	// managedFields has whole seconds. If the time of the write is not known, use the time when the watcher saw it, which is a little later.
+	// managedFields have whole seconds. If the time of the write is unknown, use the time when the watcher saw the change, which is a little later.
 	at := change.Time.Add(-2 * time.Second)
 	if !change.WrittenAt.IsZero() {
 		at = change.WrittenAt
@@ -70,8 +70,8 @@ func (d *decisions) addOutcome(outcome events.Outcome) {
 	}
 }
 
-// marked returns the sources that a mark may be about, and when they changed: the source that the mark names, and those of its variables'
-// sources that have changed. Others are left out, because a variable is never removed.
+// marked returns the sources that a mark may be about, with the times of their changes: the source that the mark names, and sources of its variables
+// that have changed. Others are omitted, because a variable is never removed.
 func (d *decisions) marked(namespace string, mark reloaderMark) map[string]time.Time {
 	sources := make(map[string]time.Time)
 	for source, at := range d.changed[namespace] {

@@ -1,5 +1,5 @@
-// Package inspect has what commands for people read: it explains a workload, lists the history, compares it with what Reloader did, and lists the
-// clusters of a stream and dead letters. It reads the streams and workloads, and writes text. It changes nothing.
+// Package inspect contains the queries of users' commands: it explains a workload, lists the history, compares it with Reloader's rolls, and lists
+// the clusters of a stream and dead letters. It reads the streams and workloads, and writes text. It changes nothing.
 package inspect
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// ExplainOptions has everything that an explanation depends on.
+// ExplainOptions contains everything that an explanation depends on.
 type ExplainOptions struct {
 	// Origins are the clusters whose changes the actuator acts on.
 	Origins events.Origins
@@ -26,11 +26,11 @@ type ExplainOptions struct {
 	Namespaces, IgnoreNamespaces []string
 	// DryRun says that the actuator patches nothing, and Posts that it posts to a webhook instead of rolling.
 	DryRun, Posts bool
-	// Reading, ReloadDelay and Policy are those of the actuator.
+	// Reading, ReloadDelay and Policy belong to the actuator.
 	Reading     workload.Reading
 	ReloadDelay time.Duration
 	Policy      plan.Policy
-	// Unknown are the names of Secrets with settings of the actuator that are not known here.
+	// Unknown are the names of Secrets with settings of the actuator that are unknown here.
 	Unknown []string
 	// Clients read the workload.
 	Clients workload.Clients
@@ -40,8 +40,8 @@ type ExplainOptions struct {
 	TraceURL string
 }
 
-// Explain returns what a workload such as "deployment/web" depends on, what it was last rolled for and when, what it waits for, and what would
-// happen now and why. It decides in the same way as the actuator, and changes nothing.
+// Explain returns the sources that a workload such as "deployment/web" depends on, its last roll, what it waits for, and what would happen now and
+// why. It decides in the same way as the actuator, and changes nothing.
 func Explain(ctx context.Context, options ExplainOptions, reader *bus.Reader, name, namespace string) (*Report, error) {
 	w, err := readWorkload(ctx, options, name, namespace)
 	if err != nil {
@@ -61,7 +61,7 @@ func Explain(ctx context.Context, options ExplainOptions, reader *bus.Reader, na
 	return r, r.explain(ctx, options, reader, w, runners)
 }
 
-// explain adds everything that is known about the workload.
+// explain adds all information about the workload.
 func (r *Report) explain(
 	ctx context.Context, options ExplainOptions, reader *bus.Reader, w *workload.Workload, runners []*workload.Workload,
 ) error {
@@ -125,7 +125,7 @@ func (o *ExplainOptions) ignores(kind string) bool {
 	return len(o.Kinds) > 0 && !rolled
 }
 
-// explainSources adds a row for each source that the workload depends on, and what is pending.
+// explainSources adds a row for each source that the workload depends on, and the pending changes.
 func (r *Report) explainSources(
 	ctx context.Context, options ExplainOptions, reader *bus.Reader, w *workload.Workload, timing obstacle,
 ) error {
@@ -158,8 +158,7 @@ func (r *Report) explainSources(
 	return nil
 }
 
-// noteInPlace adds how the pods of a workload are asked to reload after a change instead of being replaced, and for which sources they
-// are replaced nevertheless.
+// noteInPlace adds how the pods of a workload are asked to reload after a change, and for which sources they are replaced nevertheless.
 func (r *Report) noteInPlace(w *workload.Workload, delay time.Duration) {
 	if w.InPlace == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Format is how a command writes what it has read.
+// Format is the output format of a command.
 type Format string
 
 // The formats. Not every command has all of them.
@@ -48,7 +48,7 @@ func (f Format) Encode(out io.Writer, value any) (bool, error) {
 	return true, err
 }
 
-// marshalYAML is yaml.Marshal for text of others, too: that reads JSON as YAML, in which some control characters are not allowed, and one is a space.
+// marshalYAML is yaml.Marshal for untrusted text: yaml.Marshal reads JSON as YAML, which forbids some control characters and reads one as a space.
 func marshalYAML(value any) ([]byte, error) {
 	content, err := json.Marshal(value)
 	if err != nil {

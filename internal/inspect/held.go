@@ -14,22 +14,22 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// hold is the last outcome that says that a workload waits, and whether it still does.
+// hold is the last outcome about a workload's wait, and whether it still waits.
 type hold struct {
 	reportedOutcome
 	// Until is when the hold ends, or zero if no time ends it.
 	Until time.Time `json:"until,omitzero"`
-	// WaitsFor is the last outcome of the workload that this one waits for. It is nil if the hold names none, or if that one has no outcome.
+	// WaitsFor is the last outcome of the workload that this one waits for. It is nil if the hold names no workload, or that one has no outcome.
 	WaitsFor *reportedOutcome `json:"waitsFor,omitempty"`
-	// Over says why the hold is no longer in force. It is empty if the hold is still in force, as far as known.
+	// Over is why the hold is no longer in force. It is empty if the hold is still in force, as far as known.
 	Over string `json:"over,omitempty"`
 
 	reason plan.Reason
-	// peer is the workload that the hold names. Its name is empty if there is none.
+	// peer is the workload in the hold. Its name is empty if there is none.
 	peer events.Workload
 }
 
-// readHeld reads the last hold of a workload. It returns nil if there is none, or if all sources of the hold have had another outcome since.
+// readHeld reads the last hold of a workload. It returns nil if there is none, or if all of its sources have had another outcome since.
 func readHeld(ctx context.Context, reader *bus.Reader, cluster string, id events.Workload) (*hold, error) {
 	query := bus.HistoryQuery{
 		Clusters: []string{cluster}, Kind: events.KindRollout, Namespace: id.Namespace, Name: id.Kind + "-" + id.Name,
@@ -39,7 +39,7 @@ func readHeld(ctx context.Context, reader *bus.Reader, cluster string, id events
 		return nil, err
 	}
 	if !s.waits() || s.uid != id.UID {
-		return nil, nil //nolint:nilnil // Nothing holds it, and nothing is wrong.
+		return nil, nil //nolint:nilnil // The workload is not held.
 	}
 	h := &hold{reportedOutcome: reportedOutcome{s.held.Verb, s.held.Time, *s.held}}
 	h.parse()
@@ -78,7 +78,7 @@ func (h *hold) readPeer(ctx context.Context, reader *bus.Reader, cluster string)
 	return nil
 }
 
-// end sets why the hold is over, if the decisions about the workload's sources, or its annotations as of now, show that.
+// end sets the reason why the hold is over, if the decisions about the workload's sources, or its current annotations, show this.
 func (h *hold) end(rows []explanation, timing obstacle, now time.Time) {
 	decides := h.reason == plan.SourceOnHold || h.reason == plan.Aborted
 	decided := slices.ContainsFunc(rows, func(e explanation) bool { return e.decision.Reason == h.reason })
@@ -101,7 +101,7 @@ func (h *hold) end(rows []explanation, timing obstacle, now time.Time) {
 	}
 }
 
-// ends says, by reason, what ends a hold that has no end in time.
+// ends describes, by reason, the event that ends a hold without an end in time.
 var ends = map[plan.Reason]string{
 	plan.Limit:       "It rolls once rollouts have ended and its turn has come.",
 	plan.LowerWave:   "It rolls once the workloads of lower waves are done.",
@@ -111,7 +111,7 @@ var ends = map[plan.Reason]string{
 		" has another value.",
 }
 
-// noteHold adds since when the workload has been waiting, why and for which workload, and what ends that.
+// noteHold adds since when, why and for which workload the workload has been waiting, and what ends the wait.
 func (r *Report) noteHold(h *hold) {
 	if h.Over != "" {
 		r.note("It was held at %s: %s (%s). That is over: %s.", r.past(h.Time), h.Message, h.Reason, h.Over)
@@ -141,17 +141,17 @@ func (r *Report) peerText(h *hold) string {
 	return fmt.Sprintf("%s: %s at %s (%s)", h.peer, last.Verb, r.past(last.Time), last.Reason)
 }
 
-// waitState is what a workload waits for according to the outcomes of its name, which are added in order, oldest first.
+// waitState is the wait of a workload according to the outcomes of its name, which are added in order, oldest first.
 type waitState struct {
-	// uid is that of the newest workload of the name, and before has those of earlier ones.
+	// uid is the UID of the newest workload of the name, and before contains the UIDs of earlier ones.
 	uid    string
 	before []string
-	// held is the last outcome that says that the workload waits, and open has the sources of it that have had no other outcome since.
+	// held is the last outcome about a wait of the workload, and open contains its sources without another outcome since.
 	held *events.Outcome
 	open []string
 }
 
-// add adds the next outcome. Those of an earlier workload of the name say nothing about one that was created again.
+// add adds the next outcome. Outcomes of an earlier workload with the name do not count for one that was created again.
 func (s *waitState) add(outcome events.Outcome) {
 	switch uid := outcome.Workload.UID; {
 	case slices.Contains(s.before, uid):
@@ -164,7 +164,7 @@ func (s *waitState) add(outcome events.Outcome) {
 		return
 	}
 	if s.held == nil || !outcome.StartedAt.IsZero() && outcome.StartedAt.Before(s.held.Time) {
-		return // It may be about the end of an earlier rollout.
+		return // The outcome may be about the end of an earlier rollout.
 	}
 	decided := sourcesOf(outcome)
 	s.open = slices.DeleteFunc(s.open, func(source string) bool { return slices.Contains(decided, source) })
@@ -173,12 +173,12 @@ func (s *waitState) add(outcome events.Outcome) {
 // waits reports whether the workload still waits according to its outcomes.
 func (s *waitState) waits() bool { return s.held != nil && len(s.open) > 0 }
 
-// obstacle is what prevents a workload from being rolled now because people have configured it so, in its annotations or those of its namespace.
+// obstacle is a user's setting, in the annotations of a workload or its namespace, that prevents the workload from being rolled now.
 type obstacle struct {
 	// reason is plan.None if there is no obstacle.
 	reason plan.Reason
-	// said describes the obstacle for people. It also says so if the workload was asked to roll now.
+	// said describes the obstacle for users. It also mentions a request to roll now.
 	said string
-	// rollsNow says that the workload was asked to roll whatever holds it, and known that the annotations of its namespace could be read.
+	// rollsNow says that the workload was requested to roll regardless of holds, and known that its namespace's annotations could be read.
 	rollsNow, known bool
 }

@@ -17,12 +17,12 @@ type History struct {
 	options  HistoryOptions
 	query    bus.HistoryQuery
 	warnings io.Writer
-	// warned has the texts of the warnings about events whose cluster is not the one in their subject.
+	// warned contains the texts of warnings about events whose cluster is not the one in their subject.
 	warned map[string]bool
 }
 
-// NewHistory validates the options. Write and Each write a warning to warnings about events that they leave out because these name another
-// cluster than their subject.
+// NewHistory validates the options. Write and Each write a warning to warnings about events that they omit because these name another cluster than
+// their subject.
 func NewHistory(options HistoryOptions, now time.Time, warnings io.Writer) (*History, error) {
 	query, err := options.query(now)
 	if err != nil {
@@ -38,7 +38,7 @@ func (h *History) Write(ctx context.Context, reader *bus.Reader, out io.Writer) 
 	if !isEncoded {
 		at := "TIME"
 		if columns.narrow {
-			at = "TIME (UTC)" // Narrow times do not say so themselves.
+			at = "TIME (UTC)" // The narrow times have no zone.
 		}
 		if err := columns.write(out, at, "CLUSTER", "NAMESPACE", "OBJECT", "EVENT", "ABOUT"); err != nil {
 			return err

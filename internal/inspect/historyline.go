@@ -19,7 +19,7 @@ const narrowTime = "Jan 02 15:04:05"
 
 // columns are the columns of the history. The zero value has all of them, at full width.
 type columns struct {
-	// narrow cuts lines, and leaves out the cluster and the namespace unless clusters and namespaces say that they may differ.
+	// narrow cuts lines, and omits the cluster and the namespace unless clusters and namespaces say that they may differ.
 	narrow               bool
 	clusters, namespaces bool
 }

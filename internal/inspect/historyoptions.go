@@ -21,7 +21,7 @@ type HistoryOptions struct {
 	Clusters    []string
 	AllClusters bool
 	// Source is the only source whose changes to list, such as secret/db, and Workload the only workload whose outcomes to list, such as
-	// deployment/web. Namespace and Trace, an id, are the only ones whose events to list. Empty means all.
+	// deployment/web. Namespace and Trace, an ID, limit the list to their events. Empty means all.
 	Source, Workload, Namespace, Trace string
 	// Verbs are the verbs of the events to list. Empty means all.
 	Verbs []string
@@ -29,13 +29,13 @@ type HistoryOptions struct {
 	Since string
 	// Follow keeps listing events as they happen.
 	Follow bool
-	// Format is how to write the events. A table, unless it is wide, is without columns that are the same in every line.
+	// Format is the output format of the events. A table, unless it is wide, omits columns that are the same in every line.
 	Format Format
-	// TraceURL is a template of links to traces: see events.ValidateTraceURL. If it is empty, only ids are written.
+	// TraceURL is a template of links to traces: see events.ValidateTraceURL. If it is empty, only IDs are written.
 	TraceURL string
 }
 
-// AddFlags adds the flags that select events, except those that other commands also have.
+// AddFlags adds the flags that select events, without flags that other commands have, too.
 func (o *HistoryOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Source, "source", "",
 		"only changes of this `source`, such as secret/db, configmap/app or openbao/<store>/<namespace>/<mount>/<path>")
@@ -74,7 +74,7 @@ func (o *HistoryOptions) query(now time.Time) (bus.HistoryQuery, error) {
 		}
 		query.Kind, query.Name = source.Kind, source.Name
 		if source.Kind == events.KindOpenBao {
-			query.Namespace = "" // A secret in a store has none.
+			query.Namespace = "" // A secret in a store has no namespace.
 		}
 	case o.Workload != "":
 		w, err := WorkloadNamed(o.Workload)
@@ -113,8 +113,7 @@ func (o *HistoryOptions) clusters() ([]string, error) {
 	return []string{o.Cluster}, nil
 }
 
-// ParseSince returns the time that the flag --since means: a duration back from now, or a time in RFC 3339. Zero means everything that the stream
-// keeps.
+// ParseSince parses the value of --since: a duration back from now, or a time in RFC 3339. Zero means everything that the stream keeps.
 func ParseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -11,13 +11,13 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// refused is the action for a change whose patch is refused. The actuator tries again until it is accepted.
+// refused is the action for a change whose patch is refused. The actuator retries the patch until it is accepted.
 const refused = "refused"
 
-// never are the reasons that mean that no change of a source rolls the workload.
+// never contains the reasons with which no change of a source rolls the workload.
 var never = []plan.Reason{plan.NotOptedIn, plan.Excluded, plan.SourceIgnored, plan.PulledOnly}
 
-// noteWaiting adds that the rollout of a workload waits until someone continues it, if so.
+// noteWaiting adds that the rollout of a workload waits until someone continues it.
 func (r *Report) noteWaiting(w *workload.Workload) {
 	r.waits = w.Progress.State == workload.Waiting
 	switch {
@@ -29,7 +29,7 @@ func (r *Report) noteWaiting(w *workload.Workload) {
 	}
 }
 
-// notePending adds which sources have changes that the workload is still to be rolled for, what holds it, and when it rolls.
+// notePending adds the sources with pending changes, what holds the workload, and when it rolls.
 func (r *Report) notePending(timing obstacle) {
 	isRefused := r.refuse()
 	for _, row := range r.Sources {
@@ -66,7 +66,7 @@ func (r *Report) notePending(timing obstacle) {
 			"look whether the actuator runs, and with the flags that were given here. " +
 			"A change of before the workload asked for the source rolls nothing.")
 	}
-	// What holds the workload holds each row that would roll it, because one roll is for all changes.
+	// An obstacle of the workload holds each row that would roll it, because one roll is for all changes.
 	for i := range r.Sources {
 		if row := &r.Sources[i]; row.decision.Reason.Action() == plan.Roll {
 			row.Held = held
@@ -74,7 +74,7 @@ func (r *Report) notePending(timing obstacle) {
 	}
 }
 
-// noteUnpublished adds which sources the pods do not start without, and the stream has no event of, so that their changes are not known.
+// noteUnpublished adds the sources that the pods need but that have no event on the stream, so that their changes are unknown.
 func (r *Report) noteUnpublished() {
 	var names []string
 	for _, row := range r.Sources {
@@ -88,7 +88,7 @@ func (r *Report) noteUnpublished() {
 	}
 }
 
-// refuse marks the rows for whose changes the last patch was refused, and reports whether there are any.
+// refuse marks the rows whose changes were in the last refused patch, and reports whether there are any.
 func (r *Report) refuse() bool {
 	if r.Last == nil || r.Last.Verb != events.VerbFailed || r.Last.Reason != events.ReasonPatchDenied {
 		return false
@@ -106,13 +106,13 @@ func (r *Report) refuse() bool {
 	return isRefused
 }
 
-// isReverted reports whether the last rollout was reverted, and is to be repeated.
+// isReverted reports whether the last rollout was reverted and will be repeated.
 func (r *Report) isReverted() bool {
 	return r.Last != nil && r.Last.Verb == events.VerbFailed && r.Last.Reason == plan.Reverted.String() &&
 		slices.ContainsFunc(r.Last.Sources, func(s events.OutcomeSource) bool { return slices.Contains(r.Pending, s.Source) })
 }
 
-// timing returns what prevents a workload from being rolled now.
+// timing returns the obstacle in time for a workload, if any.
 func (r *Report) timing(w *workload.Workload) obstacle {
 	if w.RollsNow() {
 		said := "It rolls for the next change whatever holds it: " + workload.AnnotationRollNow + " is set and has not been used."
@@ -122,7 +122,7 @@ func (r *Report) timing(w *workload.Workload) obstacle {
 	return obstacle{reason: gate.Reason, said: r.gateText(gate)}
 }
 
-// endless returns what prevents a workload from being rolled now because its changes have no end, or else what does so already.
+// endless returns the obstacle of endless changes, or else the given one.
 func (r *Report) endless(w *workload.Workload, timing obstacle) obstacle {
 	if timing.reason != plan.None {
 		return timing
@@ -138,7 +138,7 @@ func (r *Report) endless(w *workload.Workload, timing obstacle) obstacle {
 	return timing
 }
 
-// gateText describes why a workload may not be rolled now. It is empty if it may.
+// gateText describes why a workload may not be rolled now. It is empty if it may be rolled.
 func (r *Report) gateText(gate plan.Gate) string {
 	const orNow = "or once " + workload.AnnotationRollNow + " has another value."
 	switch {

@@ -14,13 +14,13 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// reloaderMark is what Reloader left on a workload.
+// reloaderMark is the trace of Reloader on a workload.
 type reloaderMark struct {
 	// at is when Reloader last wrote the workload, in whole seconds. It is zero if Reloader never did.
 	at time.Time
-	// source is the source that Reloader last rolled the workload for, if the marker says so.
+	// source is the source of Reloader's last roll of the workload, if the marker names it.
 	source events.Source
-	// variables are the names of the variables that Reloader has written. They do not say when.
+	// variables are the names of the variables that Reloader has written, without a time.
 	variables []string
 }
 
@@ -42,14 +42,14 @@ func markOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec) reloaderM
 		}
 	}
 	source, observedAt := parseReloadedFrom(template.Annotations[workload.AnnotationReloadedFrom])
-	// If there are variables, too, the marker may date from a time when Reloader had the other strategy.
+	// If there are variables, too, Reloader may have changed its strategy since it wrote the marker.
 	if len(mark.variables) == 0 || workload.IsMarkerOf(mark.at, observedAt) {
 		mark.source = source
 	}
 	return mark
 }
 
-// parseReloadedFrom returns the source that Reloader's annotation names, or none, and when Reloader wrote it, in seconds of Unix time.
+// parseReloadedFrom returns the source in Reloader's annotation, or none, and when Reloader wrote it, in seconds of Unix time.
 func parseReloadedFrom(text string) (from events.Source, observedAt int64) {
 	var marker struct {
 		Type, Name string
@@ -77,12 +77,12 @@ func (m reloaderMark) rolled(source string, changed time.Time) bool {
 	return err == nil && slices.Contains(m.variables, workload.ReloaderVariable(parsed))
 }
 
-// hides reports whether Reloader may have rolled for a source that changed at the given time, and has overwritten its mark since.
+// hides reports whether Reloader may have rolled for a source that changed at the given time, and overwritten its mark since.
 func (m reloaderMark) hides(changed time.Time) bool {
 	return m.source.Name != "" && !m.at.Before(changed)
 }
 
-// isBlank reports whether Reloader wrote the workload and names no source, as when it restarts a Rollout.
+// isBlank reports whether Reloader wrote the workload without naming a source, as when it restarts a Rollout.
 func (m reloaderMark) isBlank() bool {
 	return !m.at.IsZero() && m.source.Name == "" && len(m.variables) == 0
 }

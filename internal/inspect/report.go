@@ -21,20 +21,20 @@ import (
 type Report struct {
 	Cluster  string          `json:"cluster"`
 	Workload events.Workload `json:"workload"`
-	// Problems are about invalid annotations, and about what could not be read.
+	// Problems are errors about invalid annotations and failed reads.
 	Problems []string `json:"problems,omitempty"`
-	// Notes are sentences for people about the workload as a whole.
+	// Notes are sentences for users about the workload as a whole.
 	Notes []string `json:"notes"`
-	// States are the notes that say whether the workload is rolled at all, and what prevents that now.
+	// States are the notes that say whether the workload is rolled at all, and what prevents a roll now.
 	States []state `json:"states,omitempty"`
-	// Last is the last outcome on CHANGES, and Held the last one on HISTORY that says that the workload waits. They are nil if there is none.
+	// Last is the last outcome on CHANGES, and Held the last one on HISTORY about a wait. They are nil if there is none.
 	Last *reportedOutcome `json:"lastOutcome,omitempty"`
 	Held *hold            `json:"held,omitempty"`
 	// Pending are the sources with changes that the workload is still to be rolled for.
 	Pending []string      `json:"pending"`
 	Sources []explanation `json:"sources"`
 
-	// paragraphs has the lines of each of Notes. They are kept apart because texts written by others may contain line breaks.
+	// paragraphs contains the lines of each of Notes, separately because untrusted texts may contain line breaks.
 	paragraphs [][]string
 	// waits says that the rollout waits until someone continues it.
 	waits bool
@@ -42,7 +42,7 @@ type Report struct {
 	now time.Time
 }
 
-// reportedOutcome is an outcome with the attributes of its event that are not part of the data.
+// reportedOutcome is an outcome with those attributes of its event that are not part of the data.
 type reportedOutcome struct {
 	Verb events.Verb `json:"verb"`
 	Time time.Time   `json:"time"`
@@ -63,7 +63,7 @@ type state struct {
 	Text   string `json:"text"`
 }
 
-// noteState adds a paragraph that says whether and when the workload is rolled.
+// noteState adds a paragraph about whether and when the workload is rolled.
 func (r *Report) noteState(reason plan.Reason, lines ...string) {
 	r.noteLines(lines...)
 	r.States = append(r.States, state{reason.String(), r.Notes[len(r.Notes)-1]})
@@ -121,7 +121,7 @@ func (r *Report) Write(out io.Writer, format Format) error {
 	return format.WriteTable(out, rows)
 }
 
-// when returns when a change was written, or its resourceVersion if the time is not known. A narrow text has only how long ago that was.
+// when returns the time of a change's write, or its resourceVersion if the time is unknown. Narrow text has only the age.
 func (r *Report) when(c *changeAt, narrow bool) string {
 	switch {
 	case c == nil:
@@ -134,7 +134,7 @@ func (r *Report) when(c *changeAt, narrow bool) string {
 	return r.past(c.Time)
 }
 
-// noteLastOutcome adds the last outcome of a workload, and returns it. The outcome is empty if there is none, or if it cannot be read.
+// noteLastOutcome adds the last outcome of a workload, and returns it. The outcome is empty if there is none or it is unreadable.
 func (r *Report) noteLastOutcome(ctx context.Context, reader *bus.Reader, w *workload.Workload, traceURL string) (events.Outcome, error) {
 	stored, err := reader.Last(ctx, events.OutcomeSubject(r.Cluster, w.ID))
 	if errors.Is(err, events.ErrNotFound) {

@@ -14,12 +14,12 @@ import (
 )
 
 // readRunners reads the workloads whose pods are replaced by a roll of w: the Rollouts that run the pods of a Deployment's template, and the
-// workloads that a custom resource controls. A kind that is not installed, or that the actuator does not roll, has none. If permission to list a
-// kind is missing, w gets a problem that says so.
+// workloads that a custom resource controls. It omits kinds that are not installed or that the actuator does not roll. If permission to list a kind
+// is missing, w gets a problem about it.
 func readRunners(ctx context.Context, options ExplainOptions, w *workload.Workload) ([]*workload.Workload, error) {
 	var kinds workload.Kinds
 	switch rollouts := workload.ArgoRollout(); {
-	case w.ID.Resource != "": // It is of a kind from configuration.
+	case w.ID.Resource != "": // Its kind comes from configuration.
 		kinds = options.Kinds
 	case w.ID.Kind == "deployment" && !options.ignores(rollouts.Name):
 		kinds = workload.Kinds{rollouts}
@@ -44,8 +44,8 @@ func readRunners(ctx context.Context, options ExplainOptions, w *workload.Worklo
 	return runnersOf(w, read), nil
 }
 
-// runnersOf returns the workloads that run the pods of w or are controlled by it, each joined with its own runners. As read does not contain the
-// first w, the recursion ends even if owners own each other.
+// runnersOf returns the workloads that run the pods of w or are controlled by it, each joined with its own runners. The recursion ends even if owners
+// own each other, because read does not contain the first w.
 func runnersOf(w *workload.Workload, read []*workload.Workload) []*workload.Workload {
 	var runners []*workload.Workload
 	for _, runner := range read {
@@ -60,7 +60,7 @@ func runnersOf(w *workload.Workload, read []*workload.Workload) []*workload.Work
 	return runners
 }
 
-// noteAborted adds which aborted Rollouts prevent a workload from being rolled, and what to do about each.
+// noteAborted adds the aborted Rollouts that prevent a workload from being rolled, each with a remedy.
 func (r *Report) noteAborted(w *workload.Workload, runners []*workload.Workload) {
 	if len(runners) == 0 && w.Aborted {
 		r.note("It was aborted (%s). %s", plan.Aborted, liftAbort(w))

@@ -19,45 +19,44 @@ import (
 type changeAt struct {
 	ResourceVersion string `json:"resourceVersion"`
 	UID             string `json:"uid"`
-	// Time is when it was written, or zero if that is no longer known.
+	// Time is when it was written, or zero if unknown.
 	Time time.Time `json:"time,omitzero"`
 }
 
 type explanation struct {
 	Source string `json:"source"`
-	// Keys are the keys that the pods read. Nil means all. Named says that they do not read the source: an annotation of the
-	// workload only names it.
+	// Keys are the keys that the pods read. Nil means all. Named says that the pods do not read the source, and only an annotation of the workload
+	// names it.
 	Keys  []string `json:"keys"`
 	Named bool     `json:"byNameOnly,omitempty"`
-	// Uncounted are the keys of these that do not count, each with what says so: an annotation, or what the writer of the source is known for.
+	// Uncounted are the keys of these that do not count, each with the reason: an annotation, or knowledge about the writer of the source.
 	Uncounted map[string]string `json:"uncountedKeys,omitempty"`
-	// Asked is the annotation, with the item, by which the workload asks to be rolled for the source.
+	// Asked is the annotation, with the item, by which the workload opts in to the source.
 	Asked string `json:"askedBy,omitempty"`
-	// Changed is the last change of the content, and Rolled the change that the workload was last rolled for. They are nil if there is none, or
-	// if it is not known.
+	// Changed is the last change of the content, and Rolled the change of the workload's last roll. They are nil if there is none or it is unknown.
 	Changed *changeAt `json:"lastChange,omitempty"`
 	Rolled  *changeAt `json:"lastRolledFor,omitempty"`
 	// Event is the id of the source's last event.
 	Event string `json:"event,omitempty"`
-	// Action is what would happen now, or "held" or "refused". Reason is why, in a word, and Sentence says it for people.
+	// Action is what would happen now, or "held" or "refused". Reason is the reason in a word, and Sentence for users.
 	Action   string `json:"action"`
 	Reason   string `json:"reason,omitempty"`
 	Sentence string `json:"sentence"`
 	// Held is the reason why the action waits.
 	Held string `json:"held,omitempty"`
 
-	// problem is what is wrong with the annotations of the source.
+	// problem is the problem of the source's annotations.
 	problem string
 	// never says that the content has not changed since the source was first seen, and required that the pods do not start without the source.
 	never, required bool
-	// decision is what would happen now. Its reason is plan.None if nothing is decided.
+	// decision is the present decision. Its reason is plan.None if there is none.
 	decision plan.Decision
 }
 
-// annotationIgnoreKeys is the annotation of a source that says which keys do not count.
+// annotationIgnoreKeys is the annotation of a source that lists keys that do not count.
 const annotationIgnoreKeys = "keyturn.dev/ignore-keys"
 
-// leaveOut says why keys do not count.
+// leaveOut adds the keys that do not count, with the reasons.
 func (e *explanation) leaveOut(change events.Change) {
 	for _, name := range e.decision.Uncounted {
 		if e.Uncounted == nil {
@@ -114,7 +113,7 @@ func (e *explanation) read() string {
 	return text + " but not " + strings.Join(out, ", ")
 }
 
-// text returns what would happen now: the action, the reason in a word, and its sentence.
+// text describes what would happen now: the action, the reason in a word, and its sentence.
 func (e *explanation) text() string {
 	text := e.Action
 	if e.Held != "" {
@@ -154,22 +153,22 @@ func dependencies(ctx context.Context, origins events.Origins, reader *bus.Reade
 	return slices.Compact(list), nil
 }
 
-// addDates adds the times of changes that an event of the source is about.
+// addDates adds the times of changes in the source's event.
 func (e *explanation) addDates(change events.Change) {
 	for _, at := range []*changeAt{e.Changed, e.Rolled} {
 		if at == nil || !at.Time.IsZero() || at.UID != change.UID {
 			continue
 		}
 		if at.ResourceVersion == change.ResourceVersion {
-			at.Time = cmp.Or(change.WrittenAt, change.Time) // The time when the watcher saw it is the second best.
+			at.Time = cmp.Or(change.WrittenAt, change.Time) // Otherwise, use the time when the watcher saw the change.
 		} else if nanoseconds, err := strconv.ParseInt(at.ResourceVersion, 10, 64); err == nil && change.Source.Kind == events.KindOpenBao {
 			at.Time = time.Unix(0, nanoseconds)
 		}
 	}
 }
 
-// readDates adds the times of changes that are only in the history, as far as that reaches back. It reads nothing if all times are known, as when
-// the workload was rolled for the last event.
+// readDates adds the times of changes that are only in the history, as far as it reaches back. It reads nothing if all times are known, as when the
+// workload was rolled for the last event.
 func readDates(ctx context.Context, origins events.Origins, reader *bus.Reader, source events.Source, e *explanation) error {
 	isUndated := func(at *changeAt) bool { return at != nil && at.Time.IsZero() }
 	if !isUndated(e.Changed) && !isUndated(e.Rolled) {
@@ -179,8 +178,8 @@ func readDates(ctx context.Context, origins events.Origins, reader *bus.Reader, 
 	return readHistory(ctx, reader, query, e.addDates, nil)
 }
 
-// reloadInPlace adds to the sources that would roll a workload that the pods reload instead, or why they do not. This is the same for all of
-// them, because one roll is for all changes.
+// reloadInPlace adds to the rows that would roll a workload that its pods reload instead, or why they do not. This is the same for all rows, because
+// one roll is for all changes.
 func reloadInPlace(w *workload.Workload, delay time.Duration, rows []explanation) {
 	var doing []plan.Decision
 	for _, row := range rows {

@@ -15,7 +15,7 @@ import (
 // Status is the current state of a cluster according to its streams.
 type Status struct {
 	Cluster string `json:"cluster"`
-	// Since is the start of the period for the counts: changes of sources, and rollouts by how they ended.
+	// Since is the start of the period for the counts: changes of sources, and rollouts by result.
 	Since     time.Time `json:"since"`
 	Changes   int       `json:"changes"`
 	Completed int       `json:"rolloutsCompleted"`
@@ -23,10 +23,10 @@ type Status struct {
 	// LastChange is when a source last changed. It is zero if none has changed since Since.
 	LastChange time.Time   `json:"lastChange,omitzero"`
 	Streams    []bus.Usage `json:"streams"`
-	// DeadLetters counts those of the period, of the newest 1,000.
+	// DeadLetters counts the dead letters of the period, among the newest 1,000.
 	DeadLetters int `json:"deadLetters"`
-	// Waiting are the workloads that are held, Failed those whose last rollout failed, and Rolling those that are being rolled. A workload that is
-	// gone, or that has recovered without another rollout, stays in Failed.
+	// Waiting are the workloads that are held, Failed those whose last rollout failed, and Rolling those that are being rolled. A deleted workload,
+	// or one that has recovered without another rollout, stays in Failed.
 	Waiting []WorkloadStatus `json:"waiting"`
 	Failed  []WorkloadStatus `json:"failed"`
 	Rolling []WorkloadStatus `json:"rolling"`
@@ -41,14 +41,14 @@ type WorkloadStatus struct {
 	Time      time.Time `json:"time"`
 }
 
-// A status looks at the newest maxLetters dead letters, which takes up to lettersTimeout: they may be 64 MiB, through a port-forward.
+// The status looks at the newest maxLetters dead letters, for at most lettersTimeout, because they may have 64 MiB to send through a port-forward.
 const (
 	maxLetters     = 1000
 	lettersTimeout = time.Minute
 )
 
-// ReadStatus reads the status of a cluster, for one namespace or, if that is empty, for all. It counts the events since a time. The lists have what
-// the streams know of each workload, however old that is: one that has waited for days has had no outcome since.
+// ReadStatus reads the status of a cluster, for one namespace or, if that is empty, for all. It counts events since a time. The lists contain every
+// workload according to the streams, however old its outcome is: a workload that has waited for days has no newer one.
 func ReadStatus(ctx context.Context, stream *bus.Bus, namespace string, since time.Time) (Status, error) {
 	s := Status{
 		Cluster: stream.Cluster(), Since: since,
@@ -71,7 +71,7 @@ func ReadStatus(ctx context.Context, stream *bus.Bus, namespace string, since ti
 	return s, nil
 }
 
-// readStreams reads how much the streams hold, and counts the dead letters of the period.
+// readStreams reads the usage of the streams, and counts the dead letters of the period.
 func (s *Status) readStreams(ctx context.Context, stream *bus.Bus) error {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -97,7 +97,7 @@ func (s *Status) readStates(ctx context.Context, stream *bus.Bus, namespace stri
 	return stream.State(ctx, []string{events.OutcomeFilter(s.Cluster)}, func(stored events.Stored) error {
 		outcome, err := stored.Outcome()
 		if err != nil || namespace != "" && outcome.Workload.Namespace != namespace {
-			return nil //nolint:nilerr // A message that is no outcome says nothing of a workload.
+			return nil //nolint:nilerr // A message that is not an outcome is ignored.
 		}
 		switch outcome.Verb {
 		case events.VerbFailed:
@@ -109,7 +109,7 @@ func (s *Status) readStates(ctx context.Context, stream *bus.Bus, namespace stri
 	})
 }
 
-// readWaiting reads which workloads wait. CHANGES does not have that.
+// readWaiting reads the waiting workloads from HISTORY, because CHANGES does not have them.
 func (s *Status) readWaiting(ctx context.Context, stream *bus.Bus, namespace string) error {
 	workloads := make(map[events.Workload]*waitState)
 	query := bus.HistoryQuery{Clusters: []string{s.Cluster}, Kind: events.KindRollout, Namespace: namespace}

@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// timeout bounds how long a command waits for a response of NATS.
+// timeout bounds the wait of a command for a response from NATS.
 const timeout = 10 * time.Second
 
 // Clusters lists the clusters in a stream.
@@ -26,8 +26,7 @@ func Clusters(ctx context.Context, reader *bus.Reader, format Format, out io.Wri
 	return writeMembers(out, format, members)
 }
 
-// writeMembers writes the clusters; a table has a line for each. Several UIDs behind one name are different clusters that were configured with
-// the same name.
+// writeMembers writes the clusters; a table has a line for each. Several UIDs with one name are different clusters with the same configured name.
 func writeMembers(out io.Writer, format Format, members []bus.Member) error {
 	if done, err := format.Encode(out, append([]bus.Member{}, members...)); done || err != nil {
 		return err
@@ -67,7 +66,7 @@ func foreignEvents(m bus.Member) string {
 	return strconv.FormatUint(m.Foreign, 10)
 }
 
-// DeadLetters lists the newest dead letters, without the events that they keep.
+// DeadLetters lists the newest dead letters, without their events.
 func DeadLetters(ctx context.Context, b *bus.Bus, limit int, format Format, out io.Writer) error {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -22,8 +22,8 @@ var shortNames = map[string]string{"deploy": "deployment", "sts": "statefulset",
 // lettersAndDigits are the valid characters in the name of a kind.
 const lettersAndDigits = "abcdefghijklmnopqrstuvwxyz0123456789"
 
-// WorkloadNamed parses the name of a workload in outcomes, such as "deployment/web", without namespace. It accepts unknown kinds, because they
-// may come from --targets-config of the actuator, which is not known here.
+// WorkloadNamed parses the name of a workload in outcomes, such as "deployment/web", without namespace. It accepts unknown kinds, because they may
+// come from the actuator's --targets-config, which is unknown here.
 func WorkloadNamed(text string) (events.Workload, error) {
 	kinds := append(workload.BuiltIn(), workload.ArgoRollout(), workload.Job())
 	named, name, _ := strings.Cut(text, "/")
@@ -55,7 +55,7 @@ func kindOf(kinds workload.Kinds, name string) (workload.Kind, bool) {
 }
 
 // readWorkload returns the workload that Keyturn rolls on behalf of the named one: the one whose pods that one runs, its topmost controller, or the
-// named one itself. If a controller does not exist, or workloads own each other, the workload is rolled itself, and has a problem that says so.
+// named one itself. If a controller does not exist, or workloads own each other, the named workload is rolled itself, and has a problem about it.
 func readWorkload(ctx context.Context, options ExplainOptions, name, namespace string) (*workload.Workload, error) {
 	first, err := readNamed(ctx, options, name, namespace)
 	if err != nil {
