@@ -13,21 +13,21 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Index holds the workloads, and finds those that a source may concern without a request to the API server. It is safe for concurrent use.
+// Index contains the workloads, and finds those that a source may concern, without a request to the API server. It is safe for concurrent use.
 type Index struct {
-	// options has the functions that are called, without the lock, after a workload has changed.
+	// options contains the callbacks, which are called without the lock after a workload has changed.
 	options Options
 
 	mu        sync.RWMutex
 	workloads map[workload.Key]*workload.Workload
 	bySource  links[events.Source]
-	// runners maps a workload, which need not exist, to the workloads that run pods of its template, or whose controller it is.
+	// runners maps a workload, which need not exist, to the workloads that run pods of its template or that it controls.
 	runners links[workload.Key]
-	// byPattern holds the workloads that name sources by a pattern, by namespace. Secrets in stores are in the namespace "".
+	// byPattern contains the workloads that name sources by a pattern, by namespace. Secrets in stores have the namespace "".
 	byPattern links[string]
-	// waves has the workloads with a wave other than 0, by namespace.
+	// waves contains the workloads with a wave other than 0, by namespace.
 	waves links[string]
-	// unserved has the kinds that the API server does not serve, and since when that is known.
+	// unserved contains the kinds that the API server does not serve, and since when that is known.
 	unserved map[Place]time.Time
 }
 
@@ -50,7 +50,7 @@ func (x *Index) Read(k workload.Kind, obj runtime.Object) (*workload.Workload, b
 	return workload.ReadAfter(k, obj, x.options.Reading, known)
 }
 
-// known returns the known state of the workload of an object, nil if there is none, and whether that is the state of this very object.
+// known returns the known state of an object's workload, nil if there is none, and whether it was read from this very version of the object.
 func (x *Index) known(k workload.Kind, obj runtime.Object) (w *workload.Workload, isSame bool) {
 	object, err := meta.Accessor(obj)
 	if err != nil {
@@ -103,7 +103,7 @@ func (x *Index) Count() map[string]int {
 	return count
 }
 
-// Reverted counts, by kind, the workloads that are no longer rolled for a change because someone else has reverted more than so many rolls for it.
+// Reverted counts, by kind, the workloads that are not rolled for a change any more because other clients reverted more than most rolls for it.
 func (x *Index) Reverted(most int) map[string]int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -119,7 +119,7 @@ func (x *Index) Reverted(most int) map[string]int {
 	return count
 }
 
-// HasAny reports whether there is any workload in a namespace. If there is none, it looks at those of all others.
+// HasAny reports whether a namespace has any workload. If there is none, it looks at every workload.
 func (x *Index) HasAny(namespace string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -131,7 +131,7 @@ func (x *Index) HasAny(namespace string) bool {
 	return false
 }
 
-// HasWaves reports whether any workload of a namespace has a wave.
+// HasWaves reports whether a workload of a namespace has a wave.
 func (x *Index) HasWaves(namespace string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -139,7 +139,7 @@ func (x *Index) HasWaves(namespace string) bool {
 	return has
 }
 
-// replace puts a state in the place of an earlier one of the same workload, which may be nil. Most writes change nothing that it is found by.
+// replace replaces the index entries of an earlier state, which may be nil. Most writes change none of them.
 func (x *Index) replace(earlier, w *workload.Workload) {
 	if earlier != nil && w.IsFoundAs(earlier) {
 		x.workloads[w.Key()] = w
@@ -187,5 +187,5 @@ func (x *Index) remove(w *workload.Workload) {
 	}
 }
 
-// Place is where a kind is listed. An empty namespace is all of them.
+// Place is a kind in a namespace, or in all namespaces if Namespace is empty.
 type Place struct{ Kind, Namespace string }

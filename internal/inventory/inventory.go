@@ -10,19 +10,19 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Options say what an Inventory knows.
+// Options configure an Inventory.
 type Options struct {
 	Clients workload.Clients
 	Kinds   workload.Kinds
-	// Reading is how a workload is read from its object.
+	// Reading contains the settings for reading workloads.
 	Reading workload.Reading
-	// Namespaces are those whose workloads are known. Empty means all.
+	// Namespaces are the namespaces of the workloads. Empty means all.
 	Namespaces []string
 	// IgnoreNamespaces are namespaces to ignore when Namespaces is empty. The API server filters them out. Empty means none.
 	IgnoreNamespaces []string
-	// ReadNamespaces also reads the annotations of the namespaces. Without it, namespaces say nothing. Default false.
+	// ReadNamespaces also reads the annotations of namespaces. Without it, namespaces have no settings. Default false.
 	ReadNamespaces bool
-	// Reloader makes up for a missing permission to watch workloads by listing them again and again. Default false.
+	// Reloader lists workloads periodically if the permission to watch them is missing. Default false.
 	Reloader bool
 	Changes  Changes
 	// Met is called with each workload of a kind that was not served until now. It must not block.
@@ -31,26 +31,26 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Inventory keeps what is known of the workloads equal to the API server. Make one with New.
+// Inventory keeps workloads and namespaces in line with the API server. Make one with New.
 type Inventory struct {
-	// Index has the workloads.
+	// Index contains the workloads.
 	Index *Index
-	// Namespaces has what their namespaces say.
+	// Namespaces contains the settings of namespaces.
 	Namespaces *Namespaces
-	// Lists tracks the first lists. Other packages may add theirs before Run is called.
+	// Lists tracks the first lists. Other packages may add theirs before Run.
 	Lists *kube.FirstLists
 
 	options Options
 	scopes  []string
-	// outside is the field selector that leaves out what is in ignored namespaces.
+	// outside is the field selector that excludes ignored namespaces.
 	outside string
 
 	mu sync.Mutex
-	// pollers are those of the workloads that may not be watched, or could not when that was last tried.
+	// pollers are used for workloads that may not be watched according to the last attempt.
 	pollers map[*poller]struct{}
 }
 
-// New returns an Inventory that knows nothing yet.
+// New returns an empty Inventory.
 func New(options Options) *Inventory {
 	index, lists := newIndex(options), kube.NewFirstLists()
 	i := &Inventory{
@@ -79,5 +79,5 @@ func (i *Inventory) Wait(ctx context.Context) bool {
 	}
 }
 
-// Scopes returns the namespaces whose workloads are listed, one by one, or only metav1.NamespaceAll.
+// Scopes returns the namespaces that are listed one by one, or only metav1.NamespaceAll.
 func (i *Inventory) Scopes() []string { return i.scopes }

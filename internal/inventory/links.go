@@ -7,10 +7,10 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// links maps what workloads are found by to the workloads.
+// links is an index of workloads.
 type links[By comparable] map[By]linked
 
-// linked is a set of workloads. Most sources are read by few, for which a map would take half a kilobyte and more; some are read by thousands.
+// linked is a set of workloads. Most sources have few readers, for which a map would take half a kilobyte or more; some have thousands.
 type linked struct {
 	few  []workload.Key
 	many map[workload.Key]struct{} // all of them, if they are more than maxFew

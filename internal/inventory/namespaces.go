@@ -22,24 +22,24 @@ import (
 )
 
 const (
-	// namespaceInterval is how often a namespace is read that may be read but not watched, while it says something about its workloads.
-	// namespaceQuiet is how often it is read while it says nothing, like most namespaces.
+	// namespaceInterval is how often a namespace with settings is read if it may be read but not watched. namespaceQuiet is how often a namespace
+	// without settings is read, which most namespaces are.
 	namespaceInterval, namespaceQuiet = 5 * time.Second, 30 * time.Second
-	// namespaceRefusals is how many refusals in a row are believed, and namespaceRepeat is the delay before the next attempt until then. A single
-	// refusal may come from an API server that has not read the roles yet.
+	// namespaceRefusals is the number of consecutive refusals that count as a missing permission; namespaceRepeat is the delay between attempts until
+	// then. A single refusal may come from an API server that has not read the roles yet.
 	namespaceRefusals, namespaceRepeat = 3, 3 * time.Second
-	// namespaceAgain is the delay before the next attempt after a refusal that is believed.
+	// namespaceAgain is the delay between attempts once the permission counts as missing.
 	namespaceAgain = time.Minute
 )
 
-// Namespaces has what the annotations of namespaces say, nothing for those that may not be read. Few people may write a Namespace, unlike an object
-// in it, and a flag would need a restart for each hold. It is safe for concurrent use.
+// Namespaces contains the settings from the annotations of namespaces, none for those that may not be read. Settings are on Namespaces because few
+// users may write them, unlike the objects in them, and because a flag would need a restart for each hold. It is safe for concurrent use.
 type Namespaces struct {
 	client kubernetes.Interface
 	log    *slog.Logger
-	// lists records the scopes whose namespaces are read, or cannot be.
+	// lists records the scopes whose namespaces were read or cannot be read.
 	lists *kube.FirstLists
-	// index reviews the workloads of a namespace that says something else.
+	// index is told to review the workloads of a namespace with new settings.
 	index *Index
 
 	mu     sync.Mutex
@@ -50,7 +50,7 @@ func newNamespaces(client kubernetes.Interface, log *slog.Logger, lists *kube.Fi
 	return &Namespaces{client: client, log: log, lists: lists, index: index, byName: make(map[string]workload.Namespace)}
 }
 
-// namespaceScope returns how messages and readiness name a namespace, or all of them.
+// namespaceScope returns the name of a namespace, or of all, in messages and for readiness.
 func namespaceScope(name string) string {
 	if name == metav1.NamespaceAll {
 		return "namespaces"
@@ -58,28 +58,28 @@ func namespaceScope(name string) string {
 	return "namespace " + name
 }
 
-// Get returns what a namespace says.
+// Get returns the settings of a namespace.
 func (n *Namespaces) Get(name string) workload.Namespace {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.byName[name]
 }
 
-// Set takes what the annotations of a namespace say, nil if it is gone.
+// Set records the annotations of a namespace, nil if it was deleted.
 func (n *Namespaces) Set(ctx context.Context, name string, annotations map[string]string) {
 	now := workload.ReadNamespace(name, annotations)
 	n.mu.Lock()
 	same := now.Same(n.byName[name])
 	n.byName[name] = now
 	if now.Same(workload.Namespace{}) {
-		delete(n.byName, name) // There may be thousands that say nothing.
+		delete(n.byName, name) // There may be thousands without settings.
 	}
 	n.mu.Unlock()
 	if same {
 		return
 	}
 	if err := now.Invalid(); err != nil {
-		n.log.WarnContext(ctx, "annotation of a namespace not valid; its workloads are not rolled until that is fixed", "namespace", name,
+		n.log.WarnContext(ctx, "invalid annotation of a namespace; its workloads are not rolled until it is fixed", "namespace", name,
 			"annotation", workload.AnnotationWindow, "err", err)
 	}
 	n.index.changedIn(name)
@@ -100,15 +100,15 @@ func (n *Namespaces) run(ctx context.Context, name string) {
 	}
 }
 
-// namespaceStore has the namespaces of a scope: one, or all. It belongs to run.
+// namespaceStore contains the namespaces of a scope: one, or all. It belongs to run.
 type namespaceStore struct {
 	*Namespaces
 	scope string
-	// refusals counts how often in a row they could not be read because they may not be.
+	// refusals counts the consecutive refusals for a missing permission.
 	refusals int
 }
 
-// names lists the namespaces of the scope that say anything, in no order.
+// names lists the namespaces of the scope with settings, in no order.
 func (s *namespaceStore) names() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,12 +116,12 @@ func (s *namespaceStore) names() []string {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(s.byName)), isOther)
 }
 
-// poll reads one namespace again and again, until the context is done or that is not allowed.
+// poll reads one namespace periodically until the context is done or the permission is missing.
 func (s *namespaceStore) poll(ctx context.Context) {
 	for failing := false; ctx.Err() == nil; {
 		found, err := s.client.CoreV1().Namespaces().Get(ctx, s.scope, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			found, err = &corev1.Namespace{}, nil // One that is gone says nothing.
+			found, err = &corev1.Namespace{}, nil // A deleted namespace has no settings.
 		}
 		interval := namespaceInterval
 		switch {
@@ -145,13 +145,13 @@ func (s *namespaceStore) poll(ctx context.Context) {
 	}
 }
 
-// reflect watches a namespace, or all of them, until the context is done and it returns nil, or that is not allowed and it returns the refusal.
+// reflect watches the namespaces of the scope. It returns nil when the context is done, or the refusal if the permission is missing.
 func (s *namespaceStore) reflect(ctx context.Context) (refusal error) {
 	client, selector := s.client.CoreV1().Namespaces(), ""
 	if s.scope != metav1.NamespaceAll {
 		selector = fields.OneTermEqualSelector(metav1.ObjectNameField, s.scope).String()
 	}
-	// A reflector would log the refusal as an error, each time.
+	// A reflector would log each refusal as an error.
 	if _, err := client.List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: 1}); apierrors.IsForbidden(err) {
 		return err
 	}
@@ -167,14 +167,14 @@ func (s *namespaceStore) reflect(ctx context.Context) (refusal error) {
 	})
 }
 
-// answered records that it is known what the namespaces of a scope say.
+// answered records that the settings of the namespaces in the scope are known.
 func (s *namespaceStore) answered() {
 	s.refusals = 0
 	s.lists.Listed(namespaceScope(s.scope))
 }
 
-// refused records that namespaces may not be read, and returns the delay before the next attempt. Once the refusal is believed, nothing waits for
-// what they say. What was read before stays: a hold must not end because a permission did.
+// refused records a refusal, and returns the delay before the next attempt. Once the permission counts as missing, nothing waits for these settings.
+// Earlier settings stay, because the loss of a permission must not end a hold.
 func (s *namespaceStore) refused(ctx context.Context, err error) time.Duration {
 	s.refusals++
 	if s.refusals < namespaceRefusals {

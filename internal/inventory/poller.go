@@ -21,11 +21,11 @@ const (
 	// busyInterval is how often a namespace is listed in which something has just changed. quietInterval is how often everything is listed.
 	busyInterval  = 2 * time.Second
 	quietInterval = 30 * time.Second
-	// manyNamespaces is how many namespaces are listed one by one at a time at most. For more, one list of everything costs less.
+	// manyNamespaces is the maximum number of namespaces that are listed one by one. For more, a single list of everything is cheaper.
 	manyNamespaces = 8
 )
 
-// listBackoff returns the delays between lists that the API server refuses. While it does, it is asked no more often than in an idle cluster.
+// listBackoff returns the delays between refused lists. With them, the API server gets no more requests than in an idle cluster.
 func listBackoff() wait.Backoff {
 	return wait.Backoff{Duration: busyInterval, Factor: 2, Jitter: 0.2, Steps: math.MaxInt, Cap: quietInterval}
 }
@@ -35,9 +35,9 @@ type lister interface {
 	list(ctx context.Context, s *kindStore, namespace string, options metav1.ListOptions) (runtime.Object, error)
 }
 
-// poller keeps a store equal to the API server without a watch. It lists a namespace when a source has changed there, and again for as long as
-// that changes its workloads; what else happens is seen every quietInterval. So an idle cluster costs a list of everything that the API server
-// has in its memory twice a minute, and a change is acted on within about busyInterval. A list that is refused delays all others.
+// poller keeps a store in line with the API server without a watch. It lists a namespace after a change of a source there, and again while its
+// workloads change; other changes are seen at the next quietInterval. So an idle cluster causes two lists of everything a minute from the API
+// server's memory, and a change takes effect within about busyInterval. A refused list delays all others.
 type poller struct {
 	store *kindStore
 	lister
@@ -48,11 +48,11 @@ type poller struct {
 	mu    sync.Mutex
 	asked map[string]struct{}
 
-	// The rest belongs to run.
+	// The following fields belong to run.
 	busy map[string]*busyNamespace
-	// next is when everything is listed.
+	// next is when everything is listed next.
 	next time.Time
-	// retry is when the next list may be asked for after one that was refused, zero if the last one was not. Backoff has the delays.
+	// retry is the earliest time of the next list after a refused one, zero if the last one was not refused. backoff has the delays.
 	retry   time.Time
 	backoff wait.Backoff
 	// removed is the error of a list of a kind that the API server no longer serves.
@@ -66,7 +66,7 @@ func newPoller(store *kindStore, list lister, log *slog.Logger, now func() time.
 	}
 }
 
-// look makes the workloads of a namespace be listed soon. It does not block.
+// look schedules a list of a namespace. It does not block.
 func (p *poller) look(namespace string) {
 	if p.store.namespace != metav1.NamespaceAll && p.store.namespace != namespace {
 		return
@@ -80,8 +80,8 @@ func (p *poller) look(namespace string) {
 	}
 }
 
-// run lists until the context is done and returns nil, or until the API server no longer serves the kind and returns that error. Call it just after
-// the contents of the store were listed. It may be called again: busy namespaces stay busy.
+// run lists until the context is done and returns nil, or until the API server no longer serves the kind and returns that error. Call it right after
+// a list of the whole store. It may be called again: busy namespaces stay busy.
 func (p *poller) run(ctx context.Context) error {
 	p.next = p.now().Add(quietInterval)
 	p.accepted()
@@ -99,7 +99,7 @@ func (p *poller) run(ctx context.Context) error {
 	return p.removed
 }
 
-// pass lists what is due, and returns the time until something is due again.
+// pass performs the due lists, and returns the time until the next one is due.
 func (p *poller) pass(ctx context.Context) time.Duration {
 	now := p.now()
 	p.takeAsked(now)
@@ -124,7 +124,7 @@ func (p *poller) pass(ctx context.Context) time.Duration {
 	return p.pause()
 }
 
-// pause returns the time until something is due.
+// pause returns the time until a list is due.
 func (p *poller) pause() time.Duration {
 	next := p.next
 	for _, b := range p.busy {
@@ -136,7 +136,7 @@ func (p *poller) pause() time.Duration {
 	return max(next.Sub(now), p.retry.Sub(now), 0)
 }
 
-// listAll takes a list of everything, from the memory of the API server. One that is older than what is known is dropped.
+// listAll lists everything from the memory of the API server. A list that is older than the known state is dropped.
 func (p *poller) listAll(ctx context.Context, now time.Time) {
 	workloads, version := p.read(ctx, p.store.namespace, metav1.ListOptions{ResourceVersion: "0"})
 	if version == "" {
@@ -156,7 +156,7 @@ func (p *poller) listAll(ctx context.Context, now time.Time) {
 	}
 }
 
-// listOne takes a list of one namespace. It returns false if it was refused.
+// listOne lists one namespace. It returns false if the list was refused.
 func (p *poller) listOne(ctx context.Context, namespace string, now time.Time) bool {
 	workloads, version := p.read(ctx, namespace, metav1.ListOptions{})
 	if version == "" {
@@ -167,7 +167,7 @@ func (p *poller) listOne(ctx context.Context, namespace string, now time.Time) b
 	return true
 }
 
-// read returns the workloads of a list and its resourceVersion, which is empty if it failed.
+// read returns the workloads of a list and its resourceVersion, which is empty if the list failed.
 func (p *poller) read(ctx context.Context, namespace string, options metav1.ListOptions) (workloads []*workload.Workload, version string) {
 	list, err := p.list(ctx, p.store, namespace, options)
 	if err == nil {
@@ -192,7 +192,7 @@ func (p *poller) read(ctx context.Context, namespace string, options metav1.List
 	return workloads, version
 }
 
-// refused delays all lists, longer each time. It logs the first of several refusals.
+// refused delays all lists, longer each time. It logs only the first of several consecutive refusals.
 func (p *poller) refused(ctx context.Context, namespace string, err error) {
 	if p.store.isRemoved(err) {
 		p.removed = err
@@ -209,7 +209,7 @@ func (p *poller) refused(ctx context.Context, namespace string, err error) {
 // accepted ends the delay of lists.
 func (p *poller) accepted() { p.retry, p.backoff = time.Time{}, listBackoff() }
 
-// busyLimit is how long a namespace counts as busy after the last change of a source in it: as long as a rollout may take by default.
+// busyLimit is how long a namespace counts as busy after the last change of a source in it, as long as a rollout may take by default.
 const busyLimit = 15 * time.Minute
 
 // busyNamespace is a namespace in which a source has changed.
@@ -219,13 +219,13 @@ type busyNamespace struct {
 	seen        contents
 }
 
-// contents differ if a list of the same namespace does: every write has a newer resourceVersion.
+// contents differ between two lists of a namespace if any workload has changed, because every write has a newer resourceVersion.
 type contents struct {
 	newest string
 	count  int
 }
 
-// takeAsked makes the namespaces busy that were asked for. One that was listed just now is listed again after busyInterval.
+// takeAsked marks the requested namespaces as busy. A namespace that has just been listed is listed again after busyInterval.
 func (p *poller) takeAsked(now time.Time) {
 	p.mu.Lock()
 	asked := p.asked
@@ -243,7 +243,7 @@ func (p *poller) takeAsked(now time.Time) {
 	}
 }
 
-// listed records a list of a busy namespace. While nothing changes there, the pauses become longer.
+// listed records a list of a busy namespace. While nothing changes there, the interval grows.
 func (p *poller) listed(namespace string, b *busyNamespace, seen contents, now time.Time) {
 	if b.pause *= 2; seen != b.seen {
 		b.pause = busyInterval
@@ -254,7 +254,7 @@ func (p *poller) listed(namespace string, b *busyNamespace, seen contents, now t
 	}
 }
 
-// contentsOf returns those of one namespace in a list.
+// contentsOf returns the contents of one namespace in a list.
 func contentsOf(workloads []*workload.Workload, namespace string) contents {
 	var c contents
 	for _, w := range workloads {

@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Run keeps everything equal to the API server until the context is done. A request that fails is made again, with backoff.
+// Run keeps everything in line with the API server until the context is done. It retries failed requests with backoff.
 func (i *Inventory) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, namespace := range i.scopes {
@@ -30,26 +30,26 @@ func (i *Inventory) Run(ctx context.Context) {
 }
 
 const (
-	// installInterval is how often to look whether the CRD of a kind is installed, while it is not.
+	// installInterval is the interval between checks for the CRD of a kind that is not installed.
 	installInterval = 10 * time.Second
-	// unservedAfter is how long the API server must not have served a kind before no other waits for its workloads. Until then, the answer may be
-	// that of one of several API servers that has not heard of the kind yet.
+	// unservedAfter is how long the API server must have failed to serve a kind before nothing waits for its workloads. Until then, the answer may
+	// come from one of several API servers that does not know the kind yet.
 	unservedAfter = time.Minute
-	// watchAgain is how often a watch for which permission was missing is tried again.
+	// watchAgain is the interval between attempts to watch without permission.
 	watchAgain = 5 * time.Minute
 )
 
-// manifestOf returns what grants the permissions on a kind.
+// manifestOf returns the manifest that grants the permissions on a kind.
 func manifestOf(k workload.Kind) string { return cmp.Or(k.Manifest, "deploy/base/rbac.yaml") }
 
-// reflect keeps a store equal to the API server until the context is done. Nothing waits for the list of a kind that is not installed.
+// reflect keeps a store in line with the API server until the context is done. Nothing waits for the list of a kind that is not installed.
 func (i *Inventory) reflect(ctx context.Context, s *kindStore) {
 	if !s.kind.Custom {
 		i.keep(ctx, s)
 		return
 	}
 	for kube.AwaitInstalled(ctx, i.objects(s, s.namespace).List, installInterval, func() {
-		i.options.Log.InfoContext(ctx, "kind of workloads not installed; waiting for it", "resource", s.where(), "retry_in", installInterval)
+		i.options.Log.InfoContext(ctx, "workload kind not installed; waiting for it", "resource", s.where(), "retry_in", installInterval)
 		s.unserve(i.options.Now())
 	}) {
 		i.keep(ctx, s)
@@ -57,27 +57,27 @@ func (i *Inventory) reflect(ctx context.Context, s *kindStore) {
 	}
 }
 
-// awaitAgain waits until the API server serves a kind again that it has served, or until that is not expected any more.
+// awaitAgain waits until the API server serves a kind again, or until the kind counts as deleted.
 func (i *Inventory) awaitAgain(ctx context.Context, s *kindStore) {
 	if i.isBack(ctx, s, unservedAfter) {
 		return
 	}
-	i.options.Log.WarnContext(ctx, "kind of workloads no longer served; its workloads wait until it is", "resource", s.where(),
+	i.options.Log.WarnContext(ctx, "workload kind no longer served; its workloads wait until it is served again", "resource", s.where(),
 		"retry_in", installInterval, "forgotten_in", unservedFor)
 	s.unserve(i.options.Now())
 	if !i.isBack(ctx, s, unservedFor) {
-		s.replaceAt(s.place(), nil, s.seen) // Later changes were not decided for workloads that come back nevertheless: seen stays.
+		s.replaceAt(s.place(), nil, s.seen) // Keep seen: if workloads come back, later changes are undecided.
 	}
 }
 
-// isBack waits until the API server serves a kind. It returns false if that takes longer than a time, and true if the context ended first.
+// isBack waits until the API server serves a kind. It returns false if that does not happen within a time, and true if the context ended first.
 func (i *Inventory) isBack(ctx context.Context, s *kindStore, within time.Duration) bool {
 	patience, end := context.WithTimeout(ctx, within)
 	defer end()
 	return kube.AwaitInstalled(patience, i.objects(s, s.namespace).List, installInterval, func() {}) || ctx.Err() != nil
 }
 
-// keep keeps a store equal to the API server, by lists while it may not watch, until the context is done or the kind is not served any more.
+// keep keeps a store in line with the API server, by lists if it may not watch, until the context is done or the kind is not served any more.
 func (i *Inventory) keep(ctx context.Context, s *kindStore) {
 	reflector := kube.Reflector[runtime.Object]{
 		Resource: i.objects(s, s.namespace), Client: i.client(s.kind), Where: s.where(), Example: s.kind.Example, Fields: i.outside,
@@ -113,13 +113,13 @@ func (i *Inventory) objects(s *kindStore, namespace string) workload.Objects {
 	return s.kind.Objects(i.options.Clients, namespace)
 }
 
-// listsOnly is a client that cannot stream lists.
+// listsOnly marks a client that cannot stream lists.
 type listsOnly struct{}
 
 // IsWatchListSemanticsUnSupported is called by reflectors.
 func (listsOnly) IsWatchListSemanticsUnSupported() bool { return true }
 
-// client returns the client of a kind. Without permission to watch, each streamed list would be an error, so Reloader's role gets none.
+// client returns the client of a kind. With Reloader's role, which may not watch, it is one that streams no lists, because they would fail.
 func (i *Inventory) client(k workload.Kind) any {
 	switch {
 	case i.options.Reloader:
@@ -130,8 +130,8 @@ func (i *Inventory) client(k workload.Kind) any {
 	return i.options.Clients.Typed
 }
 
-// check handles the error of a request, which may be nil. It returns the error if no watch is possible: the kind is not served, or with --reloader
-// it may not be watched, because Reloader's own role has no permission for that.
+// check handles the error of a request, which may be nil. It returns the error if a watch is impossible because the kind is not served or, with
+// --reloader, because the permission is missing, as in Reloader's own role.
 func (i *Inventory) check(ctx context.Context, s *kindStore, verb string, err error) error {
 	if i.options.Reloader && verb == "watch" && apierrors.IsForbidden(err) {
 		if !s.isUnwatchable {
@@ -158,8 +158,8 @@ func (i *Inventory) list(ctx context.Context, s *kindStore, namespace string, op
 	return list, err
 }
 
-// Look is called when a source has changed: the workloads of its namespace that may not be watched are listed soon. A secret in a store has no
-// namespace, and no list of everything is worth it: listed are the namespaces with workloads that are known to read it. It does not block.
+// Look schedules lists of workloads that may not be watched, after a change of a source in their namespace. For a secret in a store, which has no
+// namespace, it lists the namespaces with workloads that are known to read it, because a list of everything would cost too much. It does not block.
 func (i *Inventory) Look(source events.Source) {
 	if !i.options.Reloader {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// joined returns a workload with the state of those that run the pods of its template, if there are any. Call it with the lock.
+// joined returns a workload with the state of the workloads that run the pods of its template, if there are any. Call it with the lock.
 func (x *Index) joined(w *workload.Workload) *workload.Workload {
 	keys := x.runners.of(w.Key())
 	if len(keys) == 0 && !w.IsRun() {
@@ -24,7 +24,7 @@ func (x *Index) joined(w *workload.Workload) *workload.Workload {
 	return w.RunBy(runners...)
 }
 
-// rejoin updates the workloads whose pods another one runs or ran until now. A state is nil if there is none. Call it without the lock.
+// rejoin updates the workloads whose pods another one runs, or ran before. A state is nil if there is none. Call it without the lock.
 func (x *Index) rejoin(earlier, w *workload.Workload, since string) {
 	var before, now workload.Key
 	if earlier != nil {
@@ -42,8 +42,8 @@ func (x *Index) rejoin(earlier, w *workload.Workload, since string) {
 	}
 }
 
-// settleOwned makes the workloads that a workload controls be rolled through it while it exists and its kind is served, and by themselves otherwise.
-// Call it without the lock.
+// settleOwned makes the workloads that a workload controls roll through it while it exists and its kind is served, and by themselves otherwise. Call
+// it without the lock.
 func (x *Index) settleOwned(key workload.Key, since string) {
 	x.mu.RLock()
 	owned := x.runners.of(key)
@@ -58,7 +58,7 @@ func (x *Index) settleOwned(key workload.Key, since string) {
 	}
 }
 
-// joinAnew updates a workload with the state of those that run its pods, or with its own if none does any more.
+// joinAnew updates a workload with the state of the workloads that run its pods, or with its own if there are none any more.
 func (x *Index) joinAnew(key workload.Key, since string) {
 	x.update(key, false, func(w *workload.Workload) (*workload.Workload, string) {
 		if _, hasRunner := x.runners[key]; w == nil || !hasRunner && !w.IsRun() {
@@ -68,8 +68,8 @@ func (x *Index) joinAnew(key workload.Key, since string) {
 	})
 }
 
-// settled returns a workload as it is rolled: through its controller, or by itself while the controller does not exist or its kind is not served. If
-// workloads are each other's controllers, the one that is seen last counts as having none. Call it with the lock.
+// settled returns a workload as it is rolled: through its controller, or by itself if the controller does not exist or its kind is not served. If
+// workloads control each other in a circle, the last one seen counts as having no controller. Call it with the lock.
 func (x *Index) settled(w *workload.Workload) *workload.Workload {
 	if w.Owner == (workload.Key{}) {
 		return w

@@ -14,19 +14,19 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// kindScope returns the name of a kind in a namespace, or in all of them, for messages and readiness.
+// kindScope returns the name of a kind in a namespace, or in all, for messages and readiness.
 func kindScope(k workload.Kind, namespace string) string { return kube.Scope(k.Resource, namespace) }
 
-// kindStore is the part of the index that has the workloads of a kind in a namespace, or in all of them.
+// kindStore is the part of the index with the workloads of a kind in a namespace, or in all of them.
 type kindStore struct {
 	*Index
 	kind      workload.Kind
 	namespace string // empty: all
-	// lists records each list. If it is nil, nothing waits for them.
+	// lists records each list. If it is nil, nothing waits for lists.
 	lists *kube.FirstLists
-	// seen is the newest resourceVersion up to which everything was shown. It is empty if nothing was listed yet.
+	// seen is the newest resourceVersion up to which all states were seen. It is empty before the first list.
 	seen string
-	// isUnwatchable says that they may not be watched, and that this was logged.
+	// isUnwatchable says that the workloads may not be watched, and that this was logged.
 	isUnwatchable bool
 }
 
@@ -39,7 +39,7 @@ func (s *kindStore) isRemoved(err error) bool {
 	return s.kind.Custom && apierrors.IsNotFound(err)
 }
 
-// Reduce implements kube.Sink. What the answer to a patch has shown is not read once more.
+// Reduce implements kube.Sink. It skips a state that is known from the response to a patch.
 func (s *kindStore) Reduce(object runtime.Object) (*workload.Workload, bool) {
 	if known, isSame := s.known(s.kind, object); isSame {
 		return known, true
@@ -75,24 +75,24 @@ func (s *kindStore) synced() {
 	}
 }
 
-// unserve is called when the API server no longer serves the kind. Its workloads are kept, because they may still be there.
+// unserve handles a kind that the API server no longer serves. Its workloads are kept, because they may still exist.
 func (s *kindStore) unserve(now time.Time) {
 	s.Unserve(s.place(), s.seen, now)
 	s.synced()
 }
 
-// unservedFor is how long what concerns the workloads of a kind waits for the API server to serve that. A CRD that is deleted and made again, or an
-// API whose server is being repaired, takes minutes or hours; one that is gone for longer is not expected back.
+// unservedFor is how long changes wait for the API server to serve a kind again. A CRD that is deleted and created again, or an API server under
+// repair, is back after minutes or hours.
 const unservedFor = 24 * time.Hour
 
-// at lists the workloads that are listed at a place.
+// at lists the workloads at a place.
 func (x *Index) at(p Place) []*workload.Workload {
 	return slices.DeleteFunc(x.All(), func(w *workload.Workload) bool {
 		return w.ID.Kind != p.Kind || p.Namespace != "" && w.ID.Namespace != p.Namespace
 	})
 }
 
-// replaceAt records a list of a place, of which everything was seen until since.
+// replaceAt records a list of a place. All earlier states were seen until since.
 func (x *Index) replaceAt(place Place, workloads []*workload.Workload, since string) {
 	listed := sets.New[workload.Key]()
 	for _, w := range workloads {
@@ -106,7 +106,7 @@ func (x *Index) replaceAt(place Place, workloads []*workload.Workload, since str
 	}
 }
 
-// Unserve records that the API server does not serve a kind, which was seen until since, or never if empty. Its workloads stay, and are marked.
+// Unserve records that the API server does not serve a kind. Its workloads stay, marked. Since is how far the kind was seen, empty if never.
 func (x *Index) Unserve(place Place, since string, now time.Time) {
 	x.mu.Lock()
 	if _, known := x.unserved[place]; !known {
@@ -116,7 +116,7 @@ func (x *Index) Unserve(place Place, since string, now time.Time) {
 	x.mark(place, false, since)
 }
 
-// Serve records that all workloads of a kind are known. Since is how far the kind was seen, and isFirst whether it was never seen before.
+// Serve records that all workloads of a kind are known. Since is the resourceVersion of the list, and isFirst says that it was the first one.
 func (x *Index) Serve(place Place, since string, isFirst bool) {
 	x.mu.Lock()
 	_, was := x.unserved[place]
@@ -134,7 +134,7 @@ func (x *Index) Serve(place Place, since string, isFirst bool) {
 	}
 }
 
-// mark marks the workloads of a kind as those of one that is served, or is not.
+// mark marks the workloads of a kind as served or not served.
 func (x *Index) mark(place Place, served bool, since string) {
 	for _, w := range x.at(place) {
 		x.update(w.Key(), false, func(known *workload.Workload) (*workload.Workload, string) {
@@ -146,8 +146,8 @@ func (x *Index) mark(place Place, served bool, since string) {
 	}
 }
 
-// IsUnserved reports whether the kind of a workload is not served, so that it is not known whether the workload exists. After a day without the kind,
-// the workload counts as gone.
+// IsUnserved reports whether the kind of a workload is not served, so that it is unknown whether the workload exists. After a day without the kind,
+// the workload counts as deleted.
 func (x *Index) IsUnserved(key workload.Key, now time.Time) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

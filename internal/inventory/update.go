@@ -5,21 +5,21 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Changes hears which workloads change. Its methods must not block.
+// Changes receives the workloads that change. Its methods must not block.
 type Changes interface {
-	// WorkloadChanged is called after a workload, or what its namespace says, has changed or gone.
+	// WorkloadChanged is called after a workload has changed or was deleted, or after the settings of its namespace have changed.
 	WorkloadChanged(workload.Key)
-	// WorkloadRelinked is called after a workload may have come to want other sources.
+	// WorkloadRelinked is called after a change of a workload that may make it want other sources.
 	WorkloadRelinked(workload.Key)
 }
 
-// Written records the state that one write has led to, as an event of a watch shows it. A state that is older than the known one is dropped.
+// Written records the state after a single write, from a watch event. A state that is older than the known one is dropped.
 func (x *Index) Written(w *workload.Workload) { x.observe(w, true, w.Version) }
 
-// Listed is like Written, for a state from a list, the result of writes since a resourceVersion, which is empty for the first list: then unknown.
+// Listed records a state from a list, the result of writes since a resourceVersion. That is empty, so unknown, for the first list.
 func (x *Index) Listed(w *workload.Workload, since string) { x.observe(w, false, since) }
 
-// observe records a state of a workload, which is the result of one write if exact. What differs from the known state was written at since or later.
+// observe records a state of a workload. Exact says that it is the result of a single write. Its differences were written at since or later.
 func (x *Index) observe(w *workload.Workload, exact bool, since string) {
 	x.update(w.Key(), exact, func(known *workload.Workload) (*workload.Workload, string) {
 		if known != nil && known.ID.UID == w.ID.UID && !events.Newer(w.Version, known.Version) {
@@ -29,17 +29,17 @@ func (x *Index) observe(w *workload.Workload, exact bool, since string) {
 	})
 }
 
-// Answer records the state in the response to a patch, which sets the pod template if templated, unless the workload was deleted meanwhile.
+// Answer records the state in the response to a patch, unless the workload was deleted meanwhile. Templated says that the patch set the pod template.
 func (x *Index) Answer(w *workload.Workload, templated bool) {
 	x.update(w.Key(), templated, func(known *workload.Workload) (*workload.Workload, string) {
 		if known == nil || known.ID.UID != w.ID.UID || !events.Newer(w.Version, known.Version) {
 			return nil, ""
 		}
-		return w, known.Version // The response may include what others have written since.
+		return w, known.Version // The response may include other clients' writes.
 	})
 }
 
-// Keep replaces the known state of a workload by one that keeps what is not written on it, unless that is nil.
+// Keep replaces the known state of a workload by the result of keeping, which also keeps facts that the object lacks, unless that is nil.
 func (x *Index) Keep(key workload.Key, keeping func(known *workload.Workload) *workload.Workload) {
 	x.update(key, false, func(known *workload.Workload) (*workload.Workload, string) {
 		if known == nil {
@@ -49,8 +49,8 @@ func (x *Index) Keep(key workload.Key, keeping func(known *workload.Workload) *w
 	})
 }
 
-// Uncount removes from the count of a workload a roll that did not happen. Stripped is the state that still counts it, before the correction: the
-// watch may have shown it, and a count that someone removes is usually kept nevertheless. Before is the state before the roll.
+// Uncount removes a roll that did not happen from the count of a workload. Stripped is the state that still counts it, before the correction, because
+// a watch may have shown it and a count is usually kept even if another client removes it. Before is the state before the roll.
 func (x *Index) Uncount(stripped, before *workload.Workload) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -59,7 +59,7 @@ func (x *Index) Uncount(stripped, before *workload.Workload) {
 	}
 }
 
-// changedIn has all workloads of a namespace reviewed.
+// changedIn reports a change of all workloads of a namespace.
 func (x *Index) changedIn(namespace string) {
 	for _, w := range x.All() {
 		if w.ID.Namespace == namespace {
@@ -68,8 +68,8 @@ func (x *Index) changedIn(namespace string) {
 	}
 }
 
-// update replaces the known state of a workload, nil if there is none, by the one that next returns, unless that is nil. The new state is the result
-// of one write if exact. What differs from the known one was written at the resourceVersion that next returns, or later.
+// update replaces the known state of a workload, nil if there is none, by the result of next, unless that is nil. Exact says that the new state is
+// the result of a single write. Its differences were written at the resourceVersion that next returns, or later.
 func (x *Index) update(key workload.Key, exact bool, next func(known *workload.Workload) (w *workload.Workload, since string)) {
 	x.mu.Lock()
 	earlier := x.workloads[key]
@@ -89,7 +89,7 @@ func (x *Index) update(key workload.Key, exact bool, next func(known *workload.W
 	x.rejoin(earlier, w, since)
 }
 
-// Forget removes a workload that was deleted, and was there until a resourceVersion or later, which is empty if that is not known.
+// Forget removes a deleted workload. It existed until since or later; empty means unknown.
 func (x *Index) Forget(key workload.Key, uid, since string) {
 	x.mu.Lock()
 	earlier := x.workloads[key]
