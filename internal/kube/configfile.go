@@ -23,8 +23,8 @@ func DecodeStrict(content []byte, into any) error {
 	return nil
 }
 
-// The decoder has no types for these errors, only texts. TestDecodeSaysWhereAndQuotesNoValue pins the texts with the real
-// library: if an upgrade changes one, the test fails, and the error becomes less precise, but still quotes nothing.
+// The decoder has only texts for these errors, and no types. TestDecodeSaysWhereAndQuotesNoValue compares the texts with the real library: if an
+// upgrade changes one, the test fails, and the error becomes less precise, but still quotes nothing.
 var (
 	lineOfError  = regexp.MustCompile(`\bline (\d+)`)
 	unknownField = regexp.MustCompile(`unknown field "([A-Za-z]{1,20})"$`)
@@ -60,7 +60,7 @@ func single(content []byte) error {
 			begun, ended, line = true, ended || begun, rest
 		}
 		line = bytes.TrimLeft(line, " \t")
-		isContent := len(line) > 0 && line[0] != '#' && (begun || line[0] != '%') // Directives come before a document.
+		isContent := len(line) > 0 && line[0] != '#' && (begun || line[0] != '%') // directives come before a document
 		if isContent && ended {
 			return fmt.Errorf("line %d: a second YAML document, want one in a file", number)
 		}

@@ -14,26 +14,26 @@ import (
 
 // Confinement is an installation whose accounts are confined by admission policies: those of deploy/admission, of its targets and of its projector.
 type Confinement struct {
-	// Namespace is that of the installation.
+	// Namespace is the namespace of the installation.
 	Namespace string
-	// Account is the actuator's, as system:serviceaccount:keyturn-system:keyturn-actuator. If it is empty, it is whom the actuator's policy is for.
+	// Account is the actuator's, such as system:serviceaccount:keyturn-system:keyturn-actuator. Empty means the account in the actuator's policy.
 	Account string
-	// Resources are what the account rolls.
+	// Resources are the resources that the account rolls.
 	Resources []schema.GroupResource
 }
 
-// PolicyMissing is the problem of a policy that is not there.
+// PolicyMissing is the problem of a policy that does not exist.
 const PolicyMissing = "is missing"
 
-// PolicyState reports whether an admission policy confines an account.
+// PolicyState is the state of an admission policy that must confine an account.
 type PolicyState struct {
 	Name string
-	// Problem is why it does not. It is empty if it does.
+	// Problem is why the policy does not confine the account, empty if it does.
 	Problem string
 }
 
-// Policies returns the state of each policy that the installation needs, and of those of its targets and projections. Each resource that no policy is
-// for has an entry, too.
+// Policies returns the state of each policy that the installation needs, and of the policies of its targets and projections. Resources without a
+// policy have an entry, too.
 func (c Confinement) Policies(ctx context.Context, client kubernetes.Interface) ([]PolicyState, error) {
 	policies, err := client.AdmissionregistrationV1().ValidatingAdmissionPolicies().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -49,12 +49,12 @@ func (c Confinement) Policies(ctx context.Context, client kubernetes.Interface) 
 func (c Confinement) states(all admissionPolicies) []PolicyState {
 	prefix, tail := c.names(all)
 	actuator, protected, keys := prefix+"actuator"+tail, prefix+"protected"+tail, prefix+"keys"+tail
-	// The job's account, and that of one pod which makes its keys, have names that an installation chooses.
+	// The accounts of the job, and of a single pod that creates its keys, have names that an installation chooses.
 	account, own := "'"+c.Account+"'", "'system:serviceaccount:"+c.Namespace+":"
 	if c.Account == "" {
 		account = accountOf(all.named(actuator))
 	}
-	// Those of the protected namespaces select namespaces, and the others nothing.
+	// The bindings for the protected namespaces select namespaces, and the others select nothing.
 	selective := []string{protected, prefix + "protected-own" + tail, prefix + "protected-by-label" + tail}
 	states := []PolicyState{
 		{actuator, all.problem(actuator, account, nil)}, {protected, all.problem(protected, account, selective)}, {keys, all.problem(keys, own, nil)},
@@ -63,7 +63,7 @@ func (c Confinement) states(all admissionPolicies) []PolicyState {
 		states = append(states, PolicyState{name, all.problem(name, own, nil)})
 	}
 	if states[0].Problem != "" {
-		return states // Nothing is for most resources then.
+		return states // Without that policy, most resources have none.
 	}
 	for _, resource := range c.Resources {
 		isFor := func(p admissionv1.ValidatingAdmissionPolicy) bool {
@@ -76,8 +76,8 @@ func (c Confinement) states(all admissionPolicies) []PolicyState {
 	return states
 }
 
-// names returns how the names of the policies begin and end: keyturn-system-actuator, in the chart with the namespace of the release, and by
-// deploy/namespace with the namespace at its end.
+// names returns the prefix and the suffix of the policies' names: keyturn-system-actuator, in the chart with the release's namespace, and in
+// deploy/namespace with the namespace as the suffix.
 func (c Confinement) names(all admissionPolicies) (prefix, tail string) {
 	const usual = "keyturn-system-"
 	tail = "." + c.Namespace
@@ -89,14 +89,14 @@ func (c Confinement) names(all admissionPolicies) (prefix, tail string) {
 	return c.Namespace + "-", ""
 }
 
-// admissionPolicies are those of an API server, with their bindings.
+// admissionPolicies are the policies of an API server, with their bindings.
 type admissionPolicies struct {
 	policies []admissionv1.ValidatingAdmissionPolicy
 	bindings []admissionv1.ValidatingAdmissionPolicyBinding
 }
 
-// further returns the names of the policies of targets and projections: those for an account of the installation, and those that only its bindings
-// name any more.
+// further returns the names of the policies of targets and projections: policies for an account of the installation, and those of which only the
+// bindings are left.
 func (a admissionPolicies) further(own, prefix, tail string) []string {
 	isFurther := func(labels map[string]string) bool {
 		return labels["keyturn.dev/target"]+labels["keyturn.dev/projection"] != ""
@@ -128,7 +128,7 @@ func (a admissionPolicies) named(name string) *admissionv1.ValidatingAdmissionPo
 }
 
 // problem returns why a policy does not confine an account, or "" if it does. Selective are its bindings if they select namespaces. Otherwise it has
-// one, of its own name, which selects nothing.
+// one binding, with its own name and without a selection.
 func (a admissionPolicies) problem(name, account string, selective []string) string {
 	policy := a.named(name)
 	switch {
@@ -155,13 +155,13 @@ func (a admissionPolicies) problem(name, account string, selective []string) str
 	return ""
 }
 
-// selectsNothing reports whether a binding is for all that its policy is for.
+// selectsNothing reports whether a binding applies to all objects of its policy.
 func selectsNothing(m *admissionv1.MatchResources) bool {
 	isEmpty := func(s *metav1.LabelSelector) bool { return s == nil || len(s.MatchLabels)+len(s.MatchExpressions) == 0 }
 	return m == nil || isEmpty(m.NamespaceSelector) && isEmpty(m.ObjectSelector) && len(m.ResourceRules)+len(m.ExcludeResourceRules) == 0
 }
 
-// accountOf returns the expression by which a policy knows the account that it is for, which is its first condition.
+// accountOf returns the expression by which a policy identifies its account, which is its first condition.
 func accountOf(policy *admissionv1.ValidatingAdmissionPolicy) string {
 	if policy == nil || len(policy.Spec.MatchConditions) == 0 {
 		return ""
@@ -169,7 +169,7 @@ func accountOf(policy *admissionv1.ValidatingAdmissionPolicy) string {
 	return policy.Spec.MatchConditions[0].Expression
 }
 
-// covers reports whether a policy is for a resource.
+// covers reports whether a policy applies to a resource.
 func covers(policy *admissionv1.ValidatingAdmissionPolicy, resource schema.GroupResource) bool {
 	return policy.Spec.MatchConstraints != nil &&
 		slices.ContainsFunc(policy.Spec.MatchConstraints.ResourceRules, func(rule admissionv1.NamedRuleWithOperations) bool {

@@ -1,9 +1,9 @@
-// Package kube has what all programs need to use the API server: the kubeconfig and clients, reflectors, waiting for a CRD to be installed, first
-// lists, errors about missing permissions, when to retry a patch, the election of a leader, Kubernetes Events, and the admission policies that
-// confine an installation.
+// Package kube contains what all programs need to use the API server: the kubeconfig and clients, reflectors, the wait for a CRD, first lists, errors
+// about missing permissions, delays between patches, the election of a leader, Kubernetes Events, and the admission policies that confine an
+// installation.
 //
-// It also reads what people configure: strict YAML files ([DecodeStrict]), paths of fields ([FieldPath]), and regular expressions, whose size is
-// bounded ([ParseExpression]).
+// It also reads configuration: strict YAML files ([DecodeStrict]), paths of fields ([FieldPath]), and regular expressions of bounded size
+// ([ParseExpression]).
 //
 // It imports no other package of this module, so that every package can use it.
 package kube

@@ -17,26 +17,26 @@ import (
 )
 
 // The times of the Lease are about half of those of kube-controller-manager. After a crash, another actuator leads within leaseDuration and two
-// retryPeriods, which is about as long as the stream has no leader then. A leader that cannot renew the Lease stops after
-// renewDeadline, and has the rest of leaseDuration to finish its patches. If it stops because the API server is slow, nothing is lost: it,
-// or another, goes on from what is on the stream and on the workloads. The price is one request a second from each actuator.
+// retryPeriods, which is about as long as the stream then has no leader. A leader that cannot renew the Lease stops after renewDeadline, and has the
+// rest of leaseDuration to finish its patches. If it stops because the API server is slow, nothing is lost: the next leader continues from the stream
+// and the workloads. The price is one request per second from each actuator.
 const (
 	leaseDuration = 7 * time.Second
 	renewDeadline = 4 * time.Second
 	retryPeriod   = time.Second
 )
 
-// Election makes one of several programs the leader, by a Lease. It differs from the elector of client-go in when it releases the Lease: only after
-// the leader has stopped, so that nobody else leads while it still acts.
+// Election makes one of several programs the leader, by a Lease. Unlike the elector of client-go, it releases the Lease only after the leader has
+// stopped, so that no other program leads while it still acts.
 type Election struct {
 	Client          kubernetes.Interface
 	Namespace, Name string       // of the Lease
-	Identity        string       // what the Lease calls this program
+	Identity        string       // the name of this program in the Lease
 	Unfit           func() error // returns why this program must not lead now, or nil
 	Log             *slog.Logger
 }
 
-// Run calls lead whenever this program has acquired the Lease, until the context is done.
+// Run calls lead each time this program has acquired the Lease, until the context is done.
 func (e *Election) Run(ctx context.Context, lead func(context.Context)) error {
 	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, e.Namespace, e.Name,
 		e.Client.CoreV1(), e.Client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: e.Identity})
@@ -55,7 +55,7 @@ func (e *Election) Run(ctx context.Context, lead func(context.Context)) error {
 	return nil
 }
 
-// runTerm is an attempt to become the leader, and the time as the leader, until the context is done or this actuator must not lead any more.
+// runTerm tries to become the leader, and leads until the context is done or this actuator must not lead any more.
 func (e *Election) runTerm(ctx context.Context, lock resourcelock.Interface, lead func(context.Context)) error {
 	fit, resign := context.WithCancel(ctx)
 	var watching sync.WaitGroup
@@ -70,7 +70,7 @@ func (e *Election) runTerm(ctx context.Context, lock resourcelock.Interface, lea
 	return elect(fit, lock, lead)
 }
 
-// await asks until this actuator may lead or, if isFit is false, until it must not, and returns why it must not. It ends with the context.
+// await waits until this actuator may lead or, if isFit is false, until it must not, and returns why it must not. It ends with the context.
 func (e *Election) await(ctx context.Context, isFit bool) error {
 	err := e.Unfit()
 	for (err == nil) != isFit && Sleep(ctx, retryPeriod) {
@@ -79,13 +79,13 @@ func (e *Election) await(ctx context.Context, isFit bool) error {
 	return err
 }
 
-// elect is one attempt to become the leader, and the time as the leader. The elector of client-go calls back in a goroutine that it does not wait
-// for, and would release the Lease when its context ends or when the Lease cannot be renewed. Here the Lease is released only after the actuator
-// has stopped leading, so that it gives nobody else the lead while it acts.
+// elect makes one attempt to become the leader, and leads if it succeeds. The elector of client-go calls back in a goroutine that it does not wait
+// for, and would release the Lease when its context ends or when the Lease cannot be renewed. Here, the Lease is released only after the actuator has
+// stopped leading, so that nobody else leads while it acts.
 func elect(ctx context.Context, lock resourcelock.Interface, lead func(context.Context)) error {
 	electing, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
-	// isDecided is set once it is known whether the actuator leads, and finished is closed once it does not, or not any more.
+	// isDecided is set once it is known whether the actuator leads, and finished is closed once it does not lead, or has stopped.
 	var isDecided atomic.Bool
 	finished := make(chan struct{})
 	end := func() {
@@ -122,7 +122,7 @@ func elect(ctx context.Context, lock resourcelock.Interface, lead func(context.C
 	return nil
 }
 
-// release lets another actuator lead at once, if this one has the Lease. If that fails, the others wait until it expires.
+// release lets another actuator lead at once, if this one has the Lease. If the request fails, the others wait until the Lease expires.
 func release(ctx context.Context, lock resourcelock.Interface) {
 	ctx, cancel := context.WithTimeout(ctx, renewDeadline)
 	defer cancel()
@@ -136,8 +136,8 @@ func release(ctx context.Context, lock resourcelock.Interface) {
 	})
 }
 
-// LastLed returns when a leader last renewed the Lease, which is zero if there is none. It asks until the API server answers, and returns false if
-// the context ended first. Call it before Run.
+// LastLed returns when a leader last renewed the Lease, zero if there is no Lease. It retries until the API server responds, and returns false if the
+// context ended first. Call it before Run.
 func (e *Election) LastLed(ctx context.Context) (at time.Time, answered bool) {
 	delays := wait.Backoff{Duration: retryPeriod, Factor: 2, Jitter: 0.1, Steps: 6, Cap: 30 * time.Second}
 	for {

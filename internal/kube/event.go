@@ -8,21 +8,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxEventMessage is the longest message of a Kubernetes Event that the API server accepts, in bytes.
+// maxEventMessage is the maximum length of a Kubernetes Event's message, in bytes.
 const maxEventMessage = 1024
 
 // Event is a Kubernetes Event about an object.
 type Event struct {
 	About        corev1.ObjectReference
-	Name         string // of the event itself. If it is empty, the API server makes one
+	Name         string // of the event itself; if empty, the API server chooses one
 	Controller   string // the program that reports it, such as keyturn.dev/actuator
 	Type, Reason string // corev1.EventTypeNormal or corev1.EventTypeWarning
-	Message      string // may have any length: what the API server would not accept is cut off
+	Message      string // may have any length, and is cut to the limit of the API server
 	Annotations  map[string]string
 	At           time.Time
 }
 
-// Object returns the event in the form in which it is created, in the namespace of the object that it is about.
+// Object returns the event as an API object, in the namespace of the object that it is about.
 func (e Event) Object() *corev1.Event {
 	at := metav1.NewTime(e.At)
 	event := &corev1.Event{

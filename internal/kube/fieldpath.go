@@ -22,7 +22,7 @@ type FieldPath struct {
 	err   error
 }
 
-// UnmarshalText reads a path in a configuration. It keeps an invalid one, which Err reports, so that all problems can be told at once.
+// UnmarshalText reads a path in a configuration. It keeps an invalid path, which Err reports, so that all problems can be reported at once.
 func (p *FieldPath) UnmarshalText(text []byte) error {
 	*p = FieldPath{text: string(text)}
 	if len(text) == 0 {
@@ -33,21 +33,21 @@ func (p *FieldPath) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Err returns what is wrong with a path that UnmarshalText has read, or nil.
+// Err returns the problem of a path that UnmarshalText has read, or nil.
 func (p FieldPath) Err() error { return p.err }
 
 // step leads from a value to a field, or to elements of a list.
 type step struct {
 	// name is the name of a field. If it is empty, the step leads to elements of a list.
 	name string
-	// where, if not empty, is a field of the elements, which must have the text. Otherwise all elements are selected.
+	// where, if not empty, is a field of the elements that must have the text. Otherwise, all elements are selected.
 	where, text string
 }
 
-// String returns the path as it was written.
+// String returns the path as written.
 func (p FieldPath) String() string { return p.text }
 
-// Empty reports whether the path is that of the object itself.
+// Empty reports whether the path leads to the object itself.
 func (p FieldPath) Empty() bool { return len(p.steps) == 0 }
 
 // Names returns the names of the fields on the path. It returns false if the path leads through lists.
@@ -62,8 +62,8 @@ func (p FieldPath) Names() ([]string, bool) {
 	return names, true
 }
 
-// Values returns the values at the path in an object that was decoded from JSON. There is no value where a field is missing or null, or has
-// another type than the path expects.
+// Values returns the values at the path in an object that was decoded from JSON. A field that is missing or null, or has another type than the path
+// requires, has no value.
 func (p FieldPath) Values(object any) []any {
 	values := []any{object}
 	for _, s := range p.steps {
@@ -150,7 +150,7 @@ var (
 	errIndex = errors.New("in brackets are a name in single quotes, * for all elements, or ?(@.name==\"text\") for those with a field of that text")
 )
 
-// ParseFieldPath reads a path. The error says what is wrong, but does not quote the path.
+// ParseFieldPath reads a path. The error describes the problem, but does not quote the path.
 func ParseFieldPath(text string) (FieldPath, error) {
 	switch {
 	case text == "":

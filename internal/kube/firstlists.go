@@ -12,7 +12,7 @@ import (
 // FirstLists tracks the resources that a program must have listed once before it knows enough to act. It is safe for concurrent use.
 type FirstLists struct {
 	mu      sync.Mutex
-	waiting map[string]error // has an entry for each resource that has not been listed yet: the error, or nil if the list is under way
+	waiting map[string]error // the resources that were not listed yet, with the error, or nil while the list is in progress
 	done    chan struct{}
 }
 
@@ -21,7 +21,7 @@ func NewFirstLists() *FirstLists {
 	return &FirstLists{waiting: make(map[string]error), done: make(chan struct{})}
 }
 
-// Expect adds a resource, named as by Scope. It must be called before any resource is listed.
+// Expect adds a resource, with a name from Scope. It must be called before any resource is listed.
 func (l *FirstLists) Expect(where string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,7 +37,7 @@ func (l *FirstLists) Deny(where string, err error) {
 	}
 }
 
-// Check logs that the permission to list and watch a resource is missing, and makes Ready return that, if err says so. The manifest grants it.
+// Check logs that the permission to list and watch a resource is missing, and makes Ready report it, if that is the error. Manifest grants it.
 func (l *FirstLists) Check(ctx context.Context, log *slog.Logger, where, manifest string, err error) {
 	if missing := MissingPermission(where, manifest, err); missing != nil {
 		l.Deny(where, missing)
@@ -61,7 +61,7 @@ func (l *FirstLists) Listed(where string) {
 // Done returns a channel that is closed when each resource has been listed once.
 func (l *FirstLists) Done() <-chan struct{} { return l.done }
 
-// Ready returns nil once each resource has been listed. Until then, its error says what is missing; a missing permission comes first.
+// Ready returns nil once each resource has been listed. Until then, its error names what is missing; a missing permission comes first.
 func (l *FirstLists) Ready() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

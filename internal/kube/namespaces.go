@@ -19,7 +19,7 @@ func Outside(namespaces []string) string {
 	return strings.Join(requirements, ",")
 }
 
-// Listed returns the namespaces that are listed and watched one by one: those that are named or, if none is, all of them at once.
+// Listed returns the namespaces that are listed and watched one by one: the named ones or, without any, all of them at once.
 func Listed(named []string) []string {
 	if len(named) == 0 {
 		return []string{metav1.NamespaceAll}
@@ -27,12 +27,12 @@ func Listed(named []string) []string {
 	return named
 }
 
-// Includes reports whether a namespace is named, or none is, and it is not ignored.
+// Includes reports whether a namespace is named, or none is, and the namespace is not ignored.
 func Includes(named, ignored []string, namespace string) bool {
 	return (len(named) == 0 || slices.Contains(named, namespace)) && !slices.Contains(ignored, namespace)
 }
 
-// Fields returns the field selector that matches what all of the selectors match. Empty ones match everything.
+// Fields returns the field selector for objects that match all of the selectors. Empty selectors match everything.
 func Fields(selectors ...string) string {
 	return strings.Join(slices.DeleteFunc(selectors, func(selector string) bool { return selector == "" }), ",")
 }

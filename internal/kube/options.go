@@ -18,7 +18,7 @@ type Options struct {
 	Kubeconfig string
 	UserAgent  string        // names the program in the API server's audit log, such as keyturn-watcher/1.2.3; empty means client-go's default
 	Timeout    time.Duration // bounds each request; zero means no limit, as watches need
-	// NoWarnings drops the warnings of the API server, which client-go logs otherwise. Admission may quote in them what a request writes.
+	// NoWarnings drops warnings of the API server, which client-go would log. Admission warnings may quote the content of a request.
 	NoWarnings bool
 }
 
@@ -63,7 +63,7 @@ func (o *Options) config() (*rest.Config, error) {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	config.UserAgent, config.Timeout = o.UserAgent, o.Timeout
-	// No limit in the client: API priority and fairness limits it in the server.
+	// The client needs no limit, because API priority and fairness limits it in the server.
 	config.QPS = -1
 	if o.NoWarnings {
 		config.WarningHandler = rest.NoWarnings{}

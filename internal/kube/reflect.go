@@ -22,7 +22,7 @@ type Resource[List runtime.Object] interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// Reflector keeps a store equal to a resource of the API server.
+// Reflector keeps a store in line with a resource of the API server.
 type Reflector[List runtime.Object] struct {
 	Resource Resource[List]
 	// Client is the client of the resource. Lists are streamed unless it has a method IsWatchListSemanticsUnSupported that returns true.
@@ -33,8 +33,8 @@ type Reflector[List runtime.Object] struct {
 	Store   cache.ReflectorStore
 }
 
-// Run reflects until ctx is done, and then returns nil. It calls check with the verb and the error of each request, which may be nil. When check
-// returns an error, Run returns that one. Run logs the other errors, with the logger of ctx if it has one.
+// Run reflects until ctx is done, and then returns nil. It calls check with the verb and the error of each request, which may be nil. If check
+// returns an error, Run returns it. Other errors are logged with the logger of ctx, if it has one.
 func (r Reflector[List]) Run(ctx context.Context, check func(ctx context.Context, verb string, err error) error) error {
 	running, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -75,8 +75,8 @@ func endedWatch() watch.Interface {
 	return ended
 }
 
-// AwaitInstalled blocks until the API server serves the resource that list lists, checking at each interval. It calls absent once, if the
-// resource is not served at first. It reports whether the resource is served; false means that ctx ended first.
+// AwaitInstalled blocks until the API server serves the resource of list, with checks at each interval. It calls absent once if the resource is not
+// served at first. It returns false if ctx ended first.
 //
 // Only "not found" means not installed. After any other error it returns true: the reflector that runs next gets the same error and reports it.
 func AwaitInstalled[List any](
@@ -94,8 +94,8 @@ func AwaitInstalled[List any](
 	return err == nil && ctx.Err() == nil
 }
 
-// MissingPermission returns an error that says how to grant permission to list and watch a resource, if err says that it is missing;
-// otherwise nil. Manifest is the file of this repository that grants the permission.
+// MissingPermission returns an error that says how to grant permission to list and watch a resource, if err means that it is missing, and nil
+// otherwise. Manifest is the file in this repository that grants the permission.
 func MissingPermission(resource, manifest string, err error) error {
 	if !apierrors.IsForbidden(err) {
 		return nil

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// PatchTimeout bounds one try of a patch.
+	// PatchTimeout bounds one attempt of a patch.
 	PatchTimeout = 15 * time.Second
-	// MaxDenials is how often a patch is denied before that is told, after 31 seconds of PatchBackoff or DenialBackoff, or a little more.
+	// MaxDenials is how often a patch is denied before the denial is reported, after 31 seconds of PatchBackoff or DenialBackoff, or a little more.
 	MaxDenials = 6
 )
 
-// PatchBackoff returns the delays between tries of one patch: a second, doubled up to a minute, with a tenth of jitter.
+// PatchBackoff returns the delays between attempts of one patch: a second, doubled up to a minute, with a tenth of jitter.
 func PatchBackoff() wait.Backoff { return DenialBackoff(time.Minute) }
 
-// DenialBackoff returns the delays between tries of a patch that is denied: those of PatchBackoff, but none longer than longest.
+// DenialBackoff returns the delays between attempts of a denied patch: those of PatchBackoff, but up to longest.
 func DenialBackoff(longest time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 20, Cap: longest}
 }
@@ -38,8 +38,8 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// NthDelay returns the n-th of the delays, where 1 is the first. After the last step, the delay stays the same. It is for attempts that something
-// else counts, across restarts.
+// NthDelay returns the n-th delay, where 1 is the first. After the last step, the delay stays the same. It is for attempts that are counted
+// elsewhere, across restarts.
 func NthDelay(delays wait.Backoff, n int) time.Duration {
 	for range min(n, delays.Steps) - 1 {
 		delays.Step()
@@ -50,7 +50,7 @@ func NthDelay(delays wait.Backoff, n int) time.Duration {
 // notApplied is the message for a JSON patch that cannot be applied. No status code or reason identifies this case.
 const notApplied = "the server rejected our request due to an error in our request"
 
-// HasChanged reports whether a JSON patch was not applied because the object is not as the patch expects.
+// HasChanged reports whether a JSON patch was not applied because the object failed its tests.
 func HasChanged(err error) bool {
 	var answer apierrors.APIStatus
 	return apierrors.IsInvalid(err) && errors.As(err, &answer) && answer.Status().Message == notApplied
@@ -69,17 +69,17 @@ func IsMissingRight(err error, verbs ...string) bool {
 }
 
 // IsDenied reports whether the API server understood a patch and refuses it, so that it would refuse the same patch again. A missing permission is
-// not a denial, because it can be granted at any time. No status code distinguishes the two, only the message of the authorizer.
+// not a denial, because it can be granted at any time. Only the message of the authorizer distinguishes the two, not the status code.
 func IsDenied(err error) bool {
 	if apierrors.IsForbidden(err) {
-		return !IsMissingRight(err, "patch", "get", "create", "delete") // Sending a patch, and what goes with it, needs these verbs.
+		return !IsMissingRight(err, "patch", "get", "create", "delete") // A patch, with its related requests, needs these verbs.
 	}
 	return apierrors.IsInvalid(err) && !HasChanged(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err) ||
 		isOfAdmission(err)
 }
 
-// isOfAdmission reports whether a webhook or a policy has refused a request. They choose the status: a policy may answer with 401, and a webhook with
-// any error. Their messages are those of the API server.
+// isOfAdmission reports whether a webhook or a policy refused a request. It goes by the message, which the API server writes: a policy may choose
+// status 401, and a webhook any status.
 func isOfAdmission(err error) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {

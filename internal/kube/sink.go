@@ -7,18 +7,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Sink takes the objects that a Reflector sees, reduced to T. It can tell a write, from a watch, from the result of a list.
+// Sink receives the objects of a Reflector, reduced to T. It can distinguish a write, from a watch, from the result of a list.
 type Sink[T any] interface {
 	// Reduce returns the part of an object that is kept. ok is false for an object of another type.
 	Reduce(object runtime.Object) (reduced T, ok bool)
-	// Put is called with an object that was created or written, and Drop with one that was deleted, both by a watch.
+	// Put is called with an object that was created or written, and Drop with one that was deleted, both from a watch.
 	Put(ctx context.Context, object T)
 	Drop(ctx context.Context, object T)
 	// Replace is called with the result of a list.
 	Replace(ctx context.Context, objects []T, version string)
 }
 
-// sinkStore is a Sink as the store of a Reflector.
+// sinkStore makes a Sink the store of a Reflector.
 type sinkStore[T any] struct {
 	Sink[T]
 	ctx func() context.Context // returns the context of the Reflector, which passes none
@@ -73,5 +73,5 @@ func (s *sinkStore[T]) Replace(list []any, version string) error {
 	return nil
 }
 
-// Resync does nothing: nothing is kept that would have to be repeated.
+// Resync does nothing, because the store keeps no objects.
 func (s *sinkStore[T]) Resync() error { return nil }
