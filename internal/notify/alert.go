@@ -13,11 +13,11 @@ import (
 
 // Alert is the sink of Reloader's variables ALERT_*. It posts Reloader's message about each rollout that starts.
 type Alert struct {
-	// Sink is slack, teams or gchat. For anything else, only the text is posted.
+	// Sink is slack, teams or gchat. For any other value, only the text is posted.
 	Sink string
 	// URL is the address of the webhook. It is a secret. Required.
 	URL string
-	// AdditionalInfo begins the text. It may be empty.
+	// AdditionalInfo is put before the text. It may be empty.
 	AdditionalInfo string
 	// Proxy is the URL of a proxy for this sink only. Empty means the proxies of the environment.
 	Proxy string
@@ -83,7 +83,7 @@ func newAlertSink(a *Alert, transport http.RoundTripper) (*sink, error) {
 	return s, nil
 }
 
-// alertForms has the JSON that Reloader posts to each service, by Reloader's name of the service.
+// alertForms contains the JSON that Reloader posts to each service, by Reloader's name of the service.
 var alertForms = map[string]template{
 	"slack": `{"attachments":[{"author_name":"Reloader","color":"good","text":"${text}"}]}`,
 	"teams": onlyText,

@@ -69,7 +69,7 @@ func NewCaller(options CallOptions) (*Caller, error) {
 	}})
 }
 
-// reject counts a dead-lettered event, as the part of the actuator does that rolls workloads. Of the two, one runs.
+// reject counts a dead-lettered event in the same metric as the actuator that rolls workloads. Only one of the two runs.
 func (c *Caller) reject(ctx context.Context, reason string) {
 	c.rejected.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", reason)))
 }
@@ -102,7 +102,7 @@ func (c *Caller) Run(ctx context.Context, b *bus.Bus) error {
 	})
 }
 
-// isCalledFor reports whether a change is of the content of a source that existed before, whatever the source's annotations say.
+// isCalledFor reports whether a change affects the content of a source that existed before, whatever the source's annotations say.
 func isCalledFor(change events.Change) bool {
 	return change.Verb == events.VerbRotated || change.Verb == events.VerbChanged && !change.Created
 }

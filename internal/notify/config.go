@@ -64,7 +64,7 @@ const (
 var outcomeVerbs = []events.Verb{events.VerbStarted, events.VerbCompleted, events.VerbFailed, events.VerbHeld, events.VerbSkipped}
 
 // heldReasons are the reasons of held outcomes, and whether a sink reports them by default: those that also have a Kubernetes Event. A routine
-// rotation has thousands of the others, one for each workload that waits for a slot, and a failure would wait behind them.
+// rotation causes thousands of the others, one for each workload that waits for a slot, and a failure would wait behind them.
 var heldReasons = map[string]bool{
 	"peer-failed": true, "canary-first": true, "lower-wave": true, "on-hold": true, "window-closed": true, "rolled-too-often": true,
 	"rollout-aborted": true,

@@ -12,19 +12,19 @@
 //
 // # Failure
 //
-// If a service is unreachable, busy (408, 425, 429) or broken (5xx), its sink retries the message, after 1 second, doubled each time, or when
-// Retry-After says. After 5 attempts the message is parked on the stream, because it may be the one that breaks the service, and the sink continues
-// with the next. A parked message is retried after a minute, then after twice the time each, up to 15 minutes, and given up after about three days.
-// During an outage there is one request at a time, and at most 256 in 15 minutes. A message that the service refuses (any other status) is given up
-// at once. A message that is given up is logged and counted, and its outcome stays on HISTORY.
+// If a service is unreachable, busy (408, 425, 429) or broken (5xx), its sink retries the message, after 1 second, doubled each time, or after
+// Retry-After. After 5 attempts, the message is parked on the stream, because it may be the one that breaks the service, and the sink continues with
+// the next. A parked message is retried after a minute, then after twice the time each, up to 15 minutes, and given up after about three days. During
+// an outage, there is one request at a time, and at most 256 in 15 minutes. A message that the service refuses (any other status) is given up at
+// once. A message that is given up is logged and counted, and its outcome stays on HISTORY.
 //
-// By default a sink reports a workload that is held only if the wait is for people, and not one that passes by itself: in a rotation of 500
-// workloads, a failure would be told after all of these.
+// By default, a sink reports a held workload only if people must end the wait, and not if it ends by itself: in a rotation of 500 workloads, a
+// failure would be reported after all of these.
 //
 // # Secrets
 //
-// The address of a webhook is its password. It appears in no log line, error, span or metric. Neither do the service's responses, which could
-// quote it. Redirects are not followed. Libraries for chat services quote it in their errors, and send without a context or a timeout.
+// The address of a webhook is its password. It appears in no log line, error, span or metric, and neither do the service's responses, which could
+// quote it. Redirects are not followed. Libraries of chat services quote it in their errors, and send without a context or timeout.
 //
-// A template is a text with ${field}. Package text/template calls methods by name, for which the linker keeps those of every type: 20 MB.
+// A template is a text with ${field}. Package text/template calls methods by name, so the linker would keep those of every type: 20 MB.
 package notify

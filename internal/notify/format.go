@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// typeSlack and typeWebhook are types of sinks in the configuration. The other chat services only differ in their row of formats.
+	// typeSlack and typeWebhook are types of sinks in the configuration. The other chat services differ only in their row of formats.
 	typeSlack   = "slack"
 	typeWebhook = "webhook"
 	// formatCloudEvents is the format of a webhook that gets the CloudEvent of the outcome in structured mode.

@@ -7,7 +7,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// notice is an outcome in the form that templates use, and that a webhook without a template gets as JSON.
+// notice is an outcome in the form for templates, and the JSON for a webhook without a template.
 type notice struct {
 	// ID is the same each time the outcome is sent.
 	ID   string    `json:"id"`
@@ -22,7 +22,7 @@ type notice struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Reason is in kebab-case. Message explains it in a sentence without a full stop, and may be empty.
+	// Reason is in kebab-case. Message explains it in a sentence without a period, and may be empty.
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
 	// Revision is the revision that the workload was rolled to. It may be empty.

@@ -15,7 +15,7 @@ import (
 const (
 	// sendTimeout bounds one request.
 	sendTimeout = 10 * time.Second
-	// maxRetryAfter is the longest Retry-After that is respected if a service wants fewer messages.
+	// maxRetryAfter is the longest Retry-After that is respected if a service requests fewer messages.
 	maxRetryAfter = 15 * time.Minute
 	// maxOutage is the longest Retry-After that is respected if a service is broken: the cause may be a single message, and the others wait.
 	maxOutage = time.Minute

@@ -9,14 +9,14 @@ import (
 	"github.com/keyturn/keyturn/internal/bus"
 )
 
-// queue has the outcomes of a sink that wait to be sent, each once: the server delivers them again after a time in which NATS was unreachable.
+// queue contains the waiting outcomes of a sink, each once: the server delivers them again after an interruption of NATS.
 type queue struct {
 	next chan stored
 	// done is bus.Delivery.Done, except in tests.
 	done func(*bus.Delivery, context.Context, error)
 
 	mu sync.Mutex
-	// last has the last delivery of each. The stream takes an answer to one delivery as the answer to all, so only the last one answers.
+	// last contains the last delivery of each event. An acknowledgement of one delivery counts for all, so only the last one is acknowledged.
 	last map[stored]*bus.Delivery
 }
 
@@ -54,7 +54,7 @@ func (q *queue) get(of stored) *bus.Delivery {
 	return q.last[of]
 }
 
-// finish finishes an event that is no longer in the queue.
+// finish finishes an event that is not in the queue any more.
 func (q *queue) finish(ctx context.Context, of stored, err error) {
 	q.mu.Lock()
 	d := q.last[of]
@@ -63,11 +63,11 @@ func (q *queue) finish(ctx context.Context, of stored, err error) {
 	q.done(d, ctx, err)
 }
 
-// expiryGrace is how long after its expiry a message counts as gone from the stream: the server drops it within seconds, by its own clock.
+// expiryGrace is the time after its expiry from which a message counts as gone from the stream: the server drops it within seconds, by its own clock.
 const expiryGrace = 10 * time.Second
 
-// parked has the messages of a sink that wait on the stream to be retried, and the time when the stream drops each, by their sequences. The time
-// is zero for a message without an expiry of its own.
+// parked contains the messages of a sink that wait on the stream for a retry, by sequence, with the time when the stream drops each. The time is zero
+// for a message without an expiry of its own.
 type parked struct {
 	mu   sync.Mutex
 	ends map[uint64]time.Time
@@ -86,7 +86,7 @@ func (p *parked) remove(seq uint64) {
 	delete(p.ends, seq)
 }
 
-// drop forgets the messages that have expired and those outside of the stream's sequences, and returns how many there were.
+// drop forgets messages that have expired or are outside of the stream's sequences, and returns their number.
 func (p *parked) drop(now time.Time, first, last uint64) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -47,7 +47,7 @@ type sink struct {
 	body    func(events.Outcome) ([]byte, error)
 	poster  *poster
 	limiter *rate.Limiter
-	// backoff has the delays between consecutive attempts to send a message, and parking has the times for which it is parked.
+	// backoff contains the delays between consecutive attempts to send a message, and parking the times for which it is parked.
 	backoff, parking wait.Backoff
 	// look is lookInterval, except in tests.
 	look   time.Duration
@@ -142,12 +142,12 @@ func (s *sink) run(ctx context.Context, b *bus.Bus) {
 	}, consumeRetry, 0.1, true)
 }
 
-// lookForLost counts, until ctx is done, the parked messages that the stream has dropped, because it was full or purged, or because they have
-// expired. They will not be sent. Span returns the sequences of the oldest and the newest event on the stream.
+// lookForLost counts, until ctx is done, the parked messages that will not be sent, because the stream has dropped them: it was full or purged, or
+// they have expired. Span returns the sequences of the oldest and the newest event on the stream.
 func (s *sink) lookForLost(ctx context.Context, span func(context.Context) (first, last uint64, err error)) {
 	for kube.Sleep(ctx, s.look) {
 		first, last, err := span(ctx)
-		if err != nil { // While NATS is unreachable, only those that have expired are certainly lost.
+		if err != nil { // While NATS is unreachable, only expired messages are certainly lost.
 			first, last = 0, math.MaxUint64
 		}
 		if lost := s.parked.drop(time.Now(), first, last); lost > 0 {
@@ -166,7 +166,7 @@ func (s *sink) wants(o events.Outcome) bool {
 		(len(s.namespaces) == 0 || slices.Contains(s.namespaces, o.Workload.Namespace))
 }
 
-// wantsHeld reports whether the sink sends outcomes held for a reason. An unknown reason, as of a later version, is reported by default.
+// wantsHeld reports whether the sink sends outcomes with this reason for a hold. Unknown reasons, as of a later version, are reported by default.
 func (s *sink) wantsHeld(reason string) bool {
 	if len(s.heldReasons) > 0 {
 		return slices.Contains(s.heldReasons, reason)
@@ -210,7 +210,7 @@ func (s *sink) send(ctx context.Context, o events.Outcome, deliveries int) error
 			return nil
 		case try == maxTries, deliveries > 1:
 			count(resultParked)
-			log.WarnContext(ctx, "notification parked, others go on", "tries", try, "err", err)
+			log.WarnContext(ctx, "notification parked; continuing with others", "tries", try, "err", err)
 			return errParked
 		}
 		delay := delays.Step()
