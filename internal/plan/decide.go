@@ -7,14 +7,13 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Decide returns what the last event of a source means to a workload:
+// Decide returns the decision about the last event of a source for a workload:
 //
-//	w       the workload as last seen
-//	now     the last event of the source; without a verb if nothing is known of the source, which is not the same as that it is gone
-//	memory  what the leader remembers of the two
+//	w       the last known state of the workload
+//	now     the last event of the source; its Verb is empty if nothing is known of the source, which does not mean that it was deleted
+//	memory  what the leader remembers of the workload and the source
 //
-// It compares two states, and may be called at any time: a workload that got what Decide asks for is left as it is by the next call, and by another
-// leader.
+// It compares two states and may be called at any time: once the decision is carried out, the next call, even by another leader, asks for nothing.
 func Decide(w *workload.Workload, now events.Change, memory Memory, policy Policy) Decision {
 	isKnown := now.Verb != ""
 	if !isKnown {
@@ -42,8 +41,8 @@ func Decide(w *workload.Workload, now events.Change, memory Memory, policy Polic
 	return decision
 }
 
-// isToRecord reports whether the record takes up what the source has, although there is nothing to do for it: what the pods are known to have, what
-// they are not rolled for, and what an ignored source has. Otherwise a later event would be compared with something else.
+// isToRecord reports whether to record the state of the source although it needs no roll: content that the pods are known to have, content that they
+// are not rolled for, and the content of an ignored source. Otherwise, a later event would be compared with an outdated entry.
 func (q *question) isToRecord(why Reason) bool {
 	switch why {
 	case BeforeOptIn:
@@ -53,7 +52,7 @@ func (q *question) isToRecord(why Reason) bool {
 		}
 	case FirstSeen, KeysNotConsumed, SameContent:
 		if q.recorded && !q.isNoted() && q.last.Fingerprint != q.seen.fingerprint {
-			return false // They are of different keys, and cannot be compared.
+			return false // The fingerprints cover different keys and cannot be compared.
 		}
 	default:
 		return false
@@ -61,7 +60,7 @@ func (q *question) isToRecord(why Reason) bool {
 	return !q.lacksRequired() && q.isRecordBehind()
 }
 
-// isRecordBehind reports whether the record is not about the last change of the source.
+// isRecordBehind reports whether the record is older than the last change of the source.
 func (q *question) isRecordBehind() bool {
 	now := q.record()
 	switch {
@@ -73,7 +72,7 @@ func (q *question) isRecordBehind() bool {
 	return q.isNoted() || events.Newer(now.Version, q.last.Version)
 }
 
-// isShown reports whether the workload itself shows that it is to be rolled for a reason, so that another leader knows.
+// isShown reports whether the workload itself shows another leader that it is to be rolled.
 func (q *question) isShown(why Reason) bool {
 	switch {
 	case why == Deleted:
@@ -81,47 +80,47 @@ func (q *question) isShown(why Reason) bool {
 	case q.isRecreated():
 		return q.isNoted()
 	}
-	// The source differs from what is recorded, and the workload wanted it already.
+	// The source differs from the record, and the workload already wanted it when the record was written.
 	return q.isNoted() || q.recorded && !q.isLinked() && !q.distrusted
 }
 
-// Decision is what one workload needs because of one source.
+// Decision is the result for one workload and one source.
 type Decision struct {
 	Source events.Source
 	Reason Reason
-	// Want is what the workload's annotations say about the source.
+	// Want is the part of the workload's opt-in that concerns the source.
 	Want workload.Want
-	// Keys are the keys that the pods read and that have changed: for a roll since the record, otherwise with the event.
+	// Keys are the changed keys that the pods read: since the record if the workload is rolled, otherwise by the event.
 	Keys []string
-	// Writers says who writes the source. It is set only for a roll.
+	// Writers are those who have written the source. They are set only for a roll.
 	Writers []string
-	// Uncounted are keys that the pods read and that do not count.
+	// Uncounted are keys that the pods read but whose changes do not count.
 	Uncounted []string
-	// Record is what the workload's record says about the source afterwards; with Skip, what it would say.
+	// Record is the entry for the source in the workload's record afterwards. With Skip, it is the entry that a patch would write.
 	Record workload.RolledFor
-	// Anew says that the source may be a different object from the one that the pods have read, or was created by the change.
+	// Anew says that the source may be a different object from the one that the pods have read, or that the change created it.
 	Anew bool
-	// Hold is why the source is on hold. It is set with SourceOnHold.
+	// Hold is the text of the source's hold. It is set with SourceOnHold.
 	Hold string
-	// Records says that the record is to take up Record with the next patch, or alone once the workload has nothing else to do. Unnoted says that the
-	// workload is to be rolled, and that nothing on it shows that. Only Decide sets them.
+	// Records says that the next patch must write Record, or a patch of its own once the workload has nothing else to do. Unnoted says that the
+	// workload is to be rolled and nothing on it shows this. Only Decide sets them.
 	Records, Unnoted bool
-	// Contradicted says that the resourceVersions of the workload and the source are not comparable, and were not compared.
+	// Contradicted says that the resourceVersions of the workload and the source are not comparable, so they were not compared.
 	Contradicted bool
 }
 
-// Owes reports whether the workload is to be rolled for the source, now or once what holds that is over.
+// Owes reports whether the workload is to be rolled for the source, now or after a hold.
 func (d Decision) Owes() bool {
 	return d.Reason.Action() == Roll || d.Reason == SourceOnHold || d.Reason == Aborted
 }
 
-// IsNews reports whether the change itself changed what the pods read, or made it appear or go. Otherwise an earlier one did, if any.
+// IsNews reports whether this change, not an earlier one, changed the content that the pods read, created it or deleted it.
 func (d Decision) IsNews(change events.Change) bool {
 	return change.Verb == events.VerbDeleted || d.Record.Version == change.ResourceVersion
 }
 
-// Note returns what a patch writes on a workload that is not rolled now: all that the record lacks, or that others have overwritten. It returns false
-// if that is nothing. The decisions are about sources that the workload wants; waits says that it has to wait with what it is to be rolled for.
+// Note returns the write for a workload that is not rolled now: the entries that its record lacks, or that others have overwritten. It returns false
+// if there are none. The decisions are about sources that the workload wants; waits says that the workload must wait for its roll.
 func Note(w *workload.Workload, decisions []Decision, waits bool) (workload.Write, bool) {
 	entries := make(map[string]workload.RolledFor)
 	for _, decision := range decisions {

@@ -11,11 +11,11 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// maxSaid is how many sources the text of a gate names.
+// maxSaid is the maximum number of sources in the text of a gate.
 const maxSaid = 3
 
-// GateOfChanges returns the gate that the changes themselves make: if all that a workload is to be rolled for changes without end, it is rolled ever
-// more seldom. A workload that fails is rolled at once, because the change may be its repair.
+// GateOfChanges returns the gate caused by the changes themselves: if all sources to roll for change endlessly, the workload is rolled less and less
+// often. A failing workload is rolled at once, because the change may be the fix.
 func GateOfChanges(w *workload.Workload, doing []Decision, now time.Time) Gate {
 	if w.RollsNow() || w.FailsBefore() || w.HasFailed() {
 		return Gate{}
@@ -41,7 +41,7 @@ func GateOfChanges(w *workload.Workload, doing []Decision, now time.Time) Gate {
 	return gate
 }
 
-// endless names the source, the keys that have changed, and who writes it.
+// endless returns a text with the source, its changed keys and its writers.
 func (d Decision) endless() string {
 	text := d.Source.String()
 	if len(d.Keys) > 0 {
@@ -56,9 +56,8 @@ func (d Decision) endless() string {
 	return text
 }
 
-// altered returns the keys that the pods read, that count, and that have changed since the record, or with the last change if there is no record,
-// sorted: a later event may be about other keys than the one before it, or about none. It returns nil if the source lists no keys, and considers
-// listed keys alone.
+// altered returns the sorted keys that the pods read, that count, and that have changed since the record, or with the last change if there is no
+// record: later events may be about other keys. It considers only listed keys, and returns nil if the source lists none.
 func (q *question) altered() []string {
 	if q.now.Truncated && q.now.Buckets == nil {
 		return q.seen.changed
@@ -81,7 +80,7 @@ func (q *question) altered() []string {
 	return altered
 }
 
-// writers returns who has written the source, as far as the event says: field managers, or else the object behind it, or the author in a store.
+// writers returns who has written the source, according to the event: field managers, or else the object behind it or the author in a store.
 func (q *question) writers() []string {
 	switch now := q.now; {
 	case len(now.Writers) > 0:

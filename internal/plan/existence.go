@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// byCreation decides about content that the pods are not known to have, and that may be there since the source was created.
+// byCreation decides about content that the pods are not known to have and that may date from the creation of the source.
 func (q *question) byCreation() Reason {
 	switch {
 	case q.waitedForKey():
@@ -24,11 +24,11 @@ func (q *question) byCreation() Reason {
 	case !needs(q.ref) && q.policy.Create != CreateNever:
 		return Appeared
 	}
-	return Changed // The record is about an earlier source of this name, with other content.
+	return Changed // The record is about an earlier source with this name and other content.
 }
 
-// waitedForKey reports whether the pods could not start before the source got a key that it never had before, and nothing that they read has changed
-// since. If pods served by then, or the record is of this key, it had the key after all. A workload that waits to be rolled is.
+// waitedForKey reports whether the pods could not start before the source got a new key, and nothing that they read has changed since. It is false if
+// pods served by then, if the record covers the key, which thus existed, or if the workload already waits to be rolled.
 func (q *question) waitedForKey() bool {
 	if q.ref == nil || q.isNoted() || q.recorded && q.last.Scope == "" {
 		return false
@@ -40,7 +40,7 @@ func (q *question) waitedForKey() bool {
 	})
 }
 
-// isRecordedWithout reports whether the record is of the source without a key: earlier pods could start without it.
+// isRecordedWithout reports whether the record covers the source without a key, so that earlier pods could start without the key.
 func (q *question) isRecordedWithout(name string) bool {
 	before := q.now
 	before.Keys = maps.Clone(before.Keys)
@@ -48,14 +48,14 @@ func (q *question) isRecordedWithout(name string) bool {
 	return viewOf(before, q.want).fingerprint == q.last.Fingerprint
 }
 
-// isOfKeys reports whether the record is of exactly the keys that the pods read now and that count. It is made only if all are there that they need,
-// or that earlier pods of these keys needed.
+// isOfKeys reports whether the record covers exactly the keys that the pods read now and that count. If so, no key was missing that these pods, or
+// earlier pods with the same keys, required.
 func (q *question) isOfKeys() bool {
 	return q.recorded && q.want.Keys != nil && q.last.Scope == q.seen.scope
 }
 
-// hadRequired reports whether the source had a required key that it lacks: the event says that it was removed, it or the last key
-// of its bucket, or the record is of it.
+// hadRequired reports whether the source once had the required key that it lacks: the record covers it, or the event says that the key or the last
+// key of its bucket was removed.
 func (q *question) hadRequired() bool {
 	return q.isOfKeys() || slices.ContainsFunc(q.ref.Required, func(name string) bool {
 		key, isListed := q.now.Key(name)
@@ -63,15 +63,15 @@ func (q *question) hadRequired() bool {
 	})
 }
 
-// hasAppeared reports whether what the pods read has not changed since the source was created.
+// hasAppeared reports whether the content that the pods read has not changed since the creation of the source.
 func (q *question) hasAppeared() bool {
 	hasChanged := q.now.CreatedAt != "" && events.Newer(q.now.ChangedAt, q.now.CreatedAt)
 	isBack := q.isBack() && (q.now.Created || q.now.Verb == events.VerbObserved && !hasChanged)
 	return q.now.CreatedAt != "" && q.seen.changedAt == q.now.CreatedAt || isBack || q.isRecreated()
 }
 
-// isRecreated reports whether the source was created again with the content that the workload has, and the policy rolls workloads for that. Each
-// object of the name has its own UID, which is in the record once the workload was rolled for it. A secret in a store is not an object.
+// isRecreated reports whether the source was created again with unchanged content and the policy rolls workloads for that. Each object of a name has
+// its own UID, which the record contains after a roll for it. A secret in a store has no UID.
 func (q *question) isRecreated() bool {
 	now := q.now
 	if q.policy.Create != CreateAlways || now.Source.Kind == events.KindOpenBao || !q.isNoted() && !q.isNews(now.ResourceVersion) {
@@ -83,7 +83,7 @@ func (q *question) isRecreated() bool {
 	return now.Verb == events.VerbObserved && now.Previous != "" && now.Previous == now.Fingerprint
 }
 
-// isAnew reports whether the source may be another object than the pods have read: the kubelet does not notice that of an immutable one.
+// isAnew reports whether the source may be another object than the pods have read. If that was immutable, the kubelet does not notice.
 func (q *question) isAnew() bool {
 	if q.recorded {
 		return q.last.UID != q.now.UID || q.isBack()
@@ -91,19 +91,19 @@ func (q *question) isAnew() bool {
 	return q.now.Created || q.hasAppeared()
 }
 
-// isRolledFor reports whether the workload was rolled for this very event, which is about an object and not only its content.
+// isRolledFor reports whether the workload was rolled for this very event, if that is about the object and not only about its content.
 func (q *question) isRolledFor() bool {
 	isCreation := q.now.Verb == events.VerbObserved || q.now.Created
 	return q.recorded && isCreation && q.last.UID == q.now.UID && q.last.Version == q.now.ResourceVersion
 }
 
-// Forgotten returns the deletion of a source that nothing is known of: the stream forgets a deletion after a day, and the workload may have noted it.
+// Forgotten returns the deletion of a source without an event: the stream forgets deletions after a day, but the workload may have noted this one.
 func Forgotten(w *workload.Workload, source events.Source) events.Change {
 	noted := w.Rolled[source.String()]
 	return events.Change{
 		Source: source, Verb: events.VerbDeleted, UID: noted.UID, ResourceVersion: noted.Version, Fingerprint: noted.Fingerprint,
-		Match: true,      // as far as anybody knows
-		Time:  w.Patched, // It was noted then, or earlier.
+		Match: true,      // unknown, so assume a match
+		Time:  w.Patched, // It was noted at this time or earlier.
 	}
 }
 
@@ -114,7 +114,7 @@ func (q *question) byDeletion() Reason {
 	case !q.isDeletion():
 		return SourceDeleted
 	case q.recorded && q.last.IsDeleted() && !q.distrusted:
-		return AlreadyRolled // Even if another object was created and deleted since: the pods have nothing from it.
+		return AlreadyRolled // Even if another object was created and deleted since, the pods have none of its content.
 	case needs(q.ref):
 		return SourceDeleted // New pods could not start without it.
 	case reverts > RevertRetries:
@@ -127,8 +127,8 @@ func (q *question) byDeletion() Reason {
 	return Deleted
 }
 
-// isMadeAfter reports whether the workload, or its pod template, was certainly written after the watcher saw that the source was gone. It compares
-// times, because the event does not have the resourceVersion of the deletion.
+// isMadeAfter reports whether the workload or its pod template was certainly written after the watcher saw the deletion of the source. It compares
+// times, because the event lacks the resourceVersion of the deletion.
 func (q *question) isMadeAfter() bool {
 	made := q.w.Created
 	if q.w.TemplateWritten.After(made) {
@@ -137,7 +137,7 @@ func (q *question) isMadeAfter() bool {
 	return !q.now.Time.IsZero() && made.After(q.now.Time.Add(clockMargin))
 }
 
-// isBack reports whether the source exists again after the workload was rolled without it. The pods then have none of its content.
+// isBack reports whether the source exists again after the workload was rolled without it, so that the pods have none of its content.
 func (q *question) isBack() bool {
 	return q.recorded && q.last.IsDeleted() && q.now.Verb != events.VerbDeleted
 }

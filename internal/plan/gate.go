@@ -6,25 +6,24 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Gate says whether people let a workload roll now, by annotations of it and its namespace, and flags. The zero value means that they do.
+// Gate says whether the annotations of a workload and its namespace, and the flags, allow a roll now. The zero value allows it.
 type Gate struct {
-	// Reason is why it may not be rolled now, or None if it may.
+	// Reason is why the workload must not be rolled now, or None if it may.
 	Reason Reason
-	// End is from when on it may be rolled, as far as the reason goes. It is zero if no time ends that.
+	// End is when this reason ends. It is zero if the reason does not end at a known time.
 	End time.Time
-	// Said is text for people: that of the hold, the windows, or how often it was rolled.
+	// Said is an explanation for users: the text of the hold, the windows, or how often the workload was rolled.
 	Said string
-	// Soon says that a window is open, and that only the workload's own moment within it has not come.
+	// Soon says that a window is open and only the workload's own moment in it has not come yet.
 	Soon bool
 	// Begins says that a pause begins that is not noted on the workload yet.
 	Begins bool
-	// IsTold says that it was reported before.
+	// IsTold says that the reason was reported before.
 	IsTold bool
 }
 
-// GateOf returns the gate of a workload to which the annotations of its namespace have been added: see workload.Workload.In. Since is when the first
-// of the changes came that are to roll it. It is zero if that is not known: then only a pause counts that is noted on the workload. None begins while
-// someone has paused the Deployment itself.
+// GateOf returns the gate of a workload with the annotations of its namespace added (workload.Workload.In). Since is when the first change to roll
+// for arrived. If it is zero, only a pause that is noted on the workload counts. No pause begins while someone has paused the Deployment itself.
 func GateOf(w *workload.Workload, since, now time.Time) Gate {
 	if w.RollsNow() {
 		return Gate{}
@@ -54,8 +53,8 @@ func GateOf(w *workload.Workload, since, now time.Time) Gate {
 	return Gate{}
 }
 
-// InPlace reports whether, for the changes that roll a workload, its pods can be asked to reload instead of being replaced. If the workload opts
-// in to that but it is not possible, InPlace returns the reason as text for people.
+// InPlace reports whether pods can be asked to reload, instead of being replaced, for the changes that roll a workload. If the workload opts in to
+// reloads but one is not possible, why says so for users.
 func InPlace(w *workload.Workload, doing []Decision) (why string, ok bool) {
 	switch {
 	case w.InPlace == nil:
@@ -68,9 +67,9 @@ func InPlace(w *workload.Workload, doing []Decision) (why string, ok bool) {
 	for _, decision := range doing {
 		switch {
 		case decision.Reason == PodsNewer && decision.Hold != "":
-			return decision.Source.String() + " is on hold, and only new pods read it now", false // They count as new, too.
+			return decision.Source.String() + " is on hold, and only new pods read it now", false // Only a rollout makes the pods newer.
 		case decision.Reason == PodsNewer && w.IsReplacingPods():
-			return "a change of the workload itself is replacing its pods", false // They count as new only because a roll was to replace them.
+			return "a change of the workload itself is replacing its pods", false // As above.
 		case decision.Reason.Action() != Roll:
 			continue
 		case decision.Reason != Changed:

@@ -12,25 +12,25 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// view is what the pods of a workload read of a source.
+// view is the part of a source that the pods of a workload read.
 type view struct {
-	// fingerprint is the fingerprint of everything that they read and that counts.
+	// fingerprint covers everything that the pods read and that counts.
 	fingerprint string
 	// scope says what the fingerprint covers, see workload.RolledFor.
 	scope string
-	// changedAt is the resourceVersion at which any of it last changed, or empty if nothing has changed since the source was first seen.
+	// changedAt is the resourceVersion of its last change, or empty if nothing has changed since the source was first seen.
 	changedAt string
-	// changed are the keys they read that the event itself changed.
+	// changed are the keys in the view that the event itself changed.
 	changed []string
-	// uncounted are the keys they read that do not count, sorted.
+	// uncounted are the sorted keys that the pods read but that do not count.
 	uncounted []string
-	// isRebased says that a key counts again, and has changed before that. So the fingerprint may differ from a recorded one although nothing has
-	// changed.
+	// isRebased says that a key counts again that has changed while it did not. So the fingerprint may differ from a recorded one without a change
+	// that counts.
 	isRebased bool
 }
 
-// viewOf returns what pods read of a source of which the workload wants something. All of the source counts if the event says nothing of single keys,
-// or does not list all of those that the pods read. A single key that is not listed counts as its bucket.
+// viewOf returns the view of a source that the workload wants. The whole source counts if the event lists no single keys, or not all keys that the
+// pods read. An unlisted key counts as its bucket.
 func viewOf(change events.Change, want workload.Want) view {
 	if change.Truncated && (want.Keys == nil || len(change.Buckets) == 0) {
 		return wholeOf(change)
@@ -71,7 +71,7 @@ func viewOf(change events.Change, want workload.Want) view {
 		seen.fingerprint, seen.scope = fingerprintOf(change, counted), workload.ScopeOf(covered(change, counted))
 		return seen
 	}
-	for _, bucket := range change.Buckets { // The keys that were not listed are gone.
+	for _, bucket := range change.Buckets { // The keys that were not listed were deleted.
 		seen.date(bucket.ChangedAt)
 	}
 	seen.fingerprint, seen.scope = change.Fingerprint, workload.ScopeOf(nil)
@@ -81,19 +81,19 @@ func viewOf(change events.Change, want workload.Want) view {
 	return seen
 }
 
-// date adds when something last changed, which is empty if it has not.
+// date records a change at a resourceVersion, which may be empty, if it is the newest.
 func (v *view) date(changedAt string) {
 	if changedAt != "" && (v.changedAt == "" || events.Newer(changedAt, v.changedAt)) {
 		v.changedAt = changedAt
 	}
 }
 
-// doesCount reports whether a key counts for a workload.
+// doesCount reports whether changes of a key count for a workload.
 func doesCount(name string, key events.Key, want workload.Want) bool {
 	return !slices.Contains(want.Except, name) && (key.Ignored == "" || slices.Contains(want.Named, name))
 }
 
-// doesChangeCount reports whether the last change of a key that counts for a workload does, too: not if the key did not count then.
+// doesChangeCount reports whether the last change of a counting key counts, too. It does not if the key did not count at that time.
 func doesChangeCount(name string, key events.Key, want workload.Want) bool {
 	return key.Since == "" || slices.Contains(want.Named, name) || events.Newer(key.ChangedAt, key.Since)
 }
@@ -102,7 +102,7 @@ func wholeOf(change events.Change) view {
 	return view{fingerprint: change.Fingerprint, scope: workload.ScopeOf(nil), changedAt: change.ChangedAt, changed: change.Changed}
 }
 
-// leavesOut reports whether not all keys of a source count for a workload that reads all, or not all of their changes.
+// leavesOut reports whether some keys, or some changes of keys, do not count for a workload that reads the whole source.
 func leavesOut(change events.Change, want workload.Want) bool {
 	if len(want.Except) > 0 {
 		return true
@@ -115,8 +115,7 @@ func leavesOut(change events.Change, want workload.Want) bool {
 	return false
 }
 
-// fingerprintOf returns a fingerprint of some keys of a source. The input of the digest is already keyed, so the digest is a fingerprint under the
-// same key.
+// fingerprintOf returns a fingerprint of some keys of a source. The digest needs no key, because its input is keyed.
 func fingerprintOf(change events.Change, names []string) string {
 	digest := sha256.New()
 	for _, name := range names {
@@ -132,8 +131,8 @@ func fingerprintOf(change events.Change, names []string) string {
 	return keyID + ":" + hex.EncodeToString(digest.Sum(nil)[:16])
 }
 
-// covered returns the names as the scope of their fingerprint has them. The fingerprint of a bucket covers all keys in it but those that are listed.
-// These may be others once the stream was lost: then what it was before cannot be compared. No name has a '#'.
+// covered returns the names for the scope of their fingerprint. The fingerprint of a bucket covers its unlisted keys, so the listed ones are
+// appended. After a loss of the stream, other keys may be listed, and the scopes differ: the content cannot be compared. No name contains '#'.
 func covered(change events.Change, names []string) []string {
 	var listed map[string][]string
 	texts := slices.Clone(names)
@@ -150,7 +149,7 @@ func covered(change events.Change, names []string) []string {
 	return texts
 }
 
-// listedByBucket returns the names that a change lists, sorted, by their buckets.
+// listedByBucket returns the sorted names of listed keys, by bucket.
 func listedByBucket(change events.Change) map[string][]string {
 	names := make(map[string][]string)
 	for _, name := range slices.Sorted(maps.Keys(change.Keys)) {
@@ -162,7 +161,7 @@ func listedByBucket(change events.Change) map[string][]string {
 	return names
 }
 
-// ignoredOf returns the keys of a source that count only for workloads that name them.
+// ignoredOf returns the keys that count only for workloads that name them.
 func ignoredOf(change events.Change) []string {
 	var names []string
 	for name, key := range change.Keys {

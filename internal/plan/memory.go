@@ -7,53 +7,53 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// LongWait is how long a change may wait before pods are assumed to have possibly started meanwhile.
+// LongWait is how long a change may wait before pods may have started meanwhile.
 const LongWait = 5 * time.Second
 
-// Memory is what a leader remembers of one workload and one source, besides what is on the workload. The zero value knows nothing. If the workload
-// has a record of the source, then what is remembered may spare it a roll, and never causes one.
+// Memory is what a leader remembers of a workload and a source, in addition to the state of the workload. The zero value remembers nothing. If the
+// workload has a record of the source, memory may spare it a roll but never causes one.
 type Memory struct {
-	// Now is the time, and Since is when this leader first saw a change that is not decided yet: if content comes and goes, the pods may have either.
-	// Since is zero if that is not known.
+	// Now is the current time. Since is when this leader first saw a change that is not decided yet, zero if unknown: if content came and went since,
+	// pods may have either.
 	Now, Since time.Time
-	// From is the content before that change, or nil if it is not known. It counts only for a workload without a record.
+	// From is the content before that change, or nil if unknown. It is used only for a workload without a record.
 	From *events.Change
-	// Base is what was there when the leader began to read. It is nil if that is not known: then every change counts as made since.
+	// Base is the state when the leader began to read. If it is nil, every change counts as made since.
 	Base *Base
-	// GapFrom is the time until which leaders have seen each change. One between that and Base may not be decided. Zero means that nobody knows.
+	// GapFrom is the time until which leaders have seen every change. Later changes up to Base may be undecided. Zero means unknown.
 	GapFrom time.Time
-	// Owed says that this leader has decided to roll the workload for the source, and has not done so yet. Base and GapFrom do not matter any more.
+	// Owed says that this leader has decided to roll the workload for the source and has not rolled it yet. Base and GapFrom do not matter then.
 	Owed bool
 }
 
-// Base is the last event of a source in the first complete reading of the stream, or the last write of a workload that was only met after it.
+// Base is the last event of a source when the stream was first read, or the last write of a workload that was first seen after that.
 type Base struct {
 	// Version is its resourceVersion. It is empty if the source had no event.
 	Version string
-	// Deleted says that it was a deletion, which has the resourceVersion of the event before it.
+	// Deleted says that the event was a deletion, which has the resourceVersion of the previous event.
 	Deleted bool
-	// MetAt is when the workload was met, if Version is that of the workload.
+	// MetAt is when the workload was first seen, if Version is that of the workload.
 	MetAt time.Time
 }
 
-// isFresh reports whether no pods have started since the first change that is not decided yet.
+// isFresh reports whether pods cannot have started since the first undecided change.
 func (m Memory) isFresh() bool { return !m.Since.IsZero() && m.Now.Sub(m.Since) <= LongWait }
 
-// hasWaited reports whether pods may have started since the first change that is not decided yet, with content that no longer exists.
+// hasWaited reports whether pods may have started since the first undecided change, with content that no longer exists.
 func (q *question) hasWaited() bool {
 	if !q.recorded {
 		return !q.memory.isFresh()
 	}
-	_, reverted := q.w.Reverted[q.now.Source.String()] // Pods of the roll that was reverted may be left.
+	_, reverted := q.w.Reverted[q.now.Source.String()] // Pods of the reverted roll may still run.
 	return q.isFlip() && (reverted || !q.memory.isFresh())
 }
 
-// isBeforeOptIn reports whether the content changed before the workload began to want the source. A record from before an opt-out does not show that.
+// isBeforeOptIn reports whether the content changed before the workload began to want the source. A record from before an opt-out does not count.
 func (q *question) isBeforeOptIn() bool {
 	return (q.isLinked() || !q.recorded) && !q.isNoted() && !q.isNews(q.seen.changedAt)
 }
 
-// isNews reports whether a change at a version came after the workload began to want the source, or may have come then while nobody led.
+// isNews reports whether a change at a version came after the workload began to want the source, or may have come while nobody led.
 func (q *question) isNews(version string) bool {
 	base := q.memory.Base
 	if base == nil || q.memory.Owed {
@@ -67,26 +67,26 @@ func (q *question) isNews(version string) bool {
 	if base.Version != "" && (isGone || events.Newer(version, base.Version)) {
 		return true
 	}
-	// An event that was not there, and is about an earlier time, was lost and published again.
+	// An event that is new here but has an earlier time was lost and published again.
 	wasThere := q.now.ResourceVersion == base.Version && (q.recorded || q.isLaterThanWish())
 	return q.at().After(q.memory.GapFrom) && (base.Version == "" || wasThere)
 }
 
-// isFlip reports whether the content has changed since it was recorded, and is what was recorded again. Such a change is recorded once it is decided.
-// What a source was created with is a change if the source had something else before it was gone. Nobody knows that of an impossible record.
+// isFlip reports whether the content has changed since the record and then back again. Once decided, such a change is recorded. The creation of a
+// source is such a change only if the source had other content before. A record with an impossible version does not tell.
 func (q *question) isFlip() bool {
 	hadOther := q.now.Previous != "" && q.now.Previous != q.now.Fingerprint
 	return !q.distrusted && events.Newer(q.seen.changedAt, q.last.Version) && (q.seen.changedAt != q.now.CreatedAt || hadOther)
 }
 
-// isLinked reports whether the workload has begun to want the source as it does now since it was first seen. A record that it has nevertheless does
-// not name what pods may have: content of the time before.
+// isLinked reports whether the workload has begun to want the source in its present way after it was first seen. An existing record is then from an
+// earlier time, and does not tell which content the pods have.
 func (q *question) isLinked() bool {
 	_, linked := q.link()
 	return linked
 }
 
-// link returns since when the workload has wanted the source as it does now.
+// link returns since when the workload has wanted the source in its present way.
 func (q *question) link() (workload.Link, bool) { return q.w.Link(q.now.Source, ignoredOf(q.now)...) }
 
 // isAfter reports whether a change at a version came after the workload began to want the source.
@@ -94,16 +94,16 @@ func (q *question) isAfter(link workload.Link, version string) bool {
 	now, isDated := q.now, !link.Written.IsZero()
 	switch {
 	case now.Verb == events.VerbDeleted || now.Source.Kind == events.KindOpenBao:
-		// The event does not have the resourceVersion of the deletion, nor has a store any, only a time by another clock. If in doubt, roll.
+		// The event has no resourceVersion of the deletion, and a store has only times of another clock. If in doubt, roll.
 		return isDated && q.at().Add(clockMargin).After(link.Written)
 	case events.Newer(version, link.Version):
 		return true
 	}
-	// If workloads and sources are not in the same etcd, only the times can be compared.
+	// If workloads and sources are not in the same etcd, only times can be compared.
 	return version != "" && version == now.ResourceVersion && isDated && link.Written.Add(clockMargin).Before(now.WrittenAt)
 }
 
-// at returns when the last event came to be: when the object was written, or when a watcher saw the change if that is not known.
+// at returns when the last event happened: when the object was written or, if that is unknown, when a watcher saw the change.
 func (q *question) at() time.Time {
 	now := q.now
 	if now.Verb == events.VerbDeleted || now.Source.Kind == events.KindOpenBao || now.WrittenAt.IsZero() {
@@ -112,11 +112,11 @@ func (q *question) at() time.Time {
 	return now.WrittenAt
 }
 
-// isLaterThanWish reports whether, by the times of the writes, the source has certainly changed after the workload came to want what it wants.
+// isLaterThanWish reports whether, by write times, the source has certainly changed after the workload came to want its sources.
 func (q *question) isLaterThanWish() bool {
 	at, wanted := q.now.WrittenAt, q.w.WantedBy()
 	if q.now.Verb == events.VerbDeleted {
-		at = q.now.Time // When the watcher saw the deletion: its own time is not known.
+		at = q.now.Time // The time of the deletion is unknown, so use that at which the watcher saw it.
 	}
 	return !wanted.IsZero() && at.After(wanted.Add(clockMargin))
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// Order decides who of the workloads of one namespace waits for whom, from one snapshot of them. A workload waits for one that is being rolled, for
-// one that has failed, or for one that comes before it: by wave, then those that can go first, by pods and name. A rollout ends by itself, and those
-// that have failed wait for nobody. So there is always one that may go. See docs/adr/0052-one-order-in-a-namespace.md.
+// Order decides which workloads of a namespace wait for which others, given a snapshot of them. A workload waits for one that is being rolled, that
+// has failed, or that comes before it: by wave, then whether it can go first, then by pods and name. A rollout ends by itself, and failed workloads
+// wait for nobody, so there is always one that may go. See docs/adr/0052-one-order-in-a-namespace.md.
 type Order struct {
-	// Always is --canary: one workload goes first with every change, and not only after a failure.
+	// Always is set with --canary: one workload goes first with every change, and not only after a failure.
 	Always bool
 	// Readers returns the workloads that read a source, in no order.
 	Readers func(events.Source) []*Member
-	// Suspecting are those because of which changes are suspect: they have failed, or had failed when their rollout was replaced.
+	// Suspecting are the workloads that make changes suspect: they have failed, or had failed when their rollout was replaced.
 	Suspecting []*Member
-	// standings has what was found out so far.
+	// standings contains the results so far.
 	standings map[sourceChange]*standing
 }
 
@@ -31,51 +31,49 @@ type sourceChange struct {
 	isDeletion          bool
 }
 
-// Member is what the others need to know of a workload.
+// Member is the state of a workload that matters to others.
 type Member struct {
 	Key  workload.Key
 	Wave int
 	Pods int32
-	// Goes says that it is rolled for what it owes as soon as others let it: neither people nor a time that they chose hold it, and IsRefused is not
-	// set. IsRefused says that its patch is refused, and that this was reported.
+	// Goes says that the workload rolls as soon as others let it: no user's choice holds it, and IsRefused is not set. IsRefused says that its patch
+	// is refused, and that this was reported.
 	Goes, IsRefused bool
-	// Tries says that its pods show whether they work with what they read, IsReady that they do now, and CanGoFirst that a roll would show it: it
-	// goes, and no patch has failed.
+	// Tries says that its pods show whether they work with their sources, IsReady that they work now, and CanGoFirst that a roll would show it: Goes
+	// is set, and no patch has failed.
 	Tries, IsReady, CanGoFirst bool
-	// FailsBefore says that it failed before the roll that is to come, or in progress, which thus says nothing about a change.
+	// FailsBefore says that it failed before its next or current roll, so that this roll says nothing about a change.
 	FailsBefore bool
 	// HasFailed says that its last rollout has failed.
 	HasFailed bool
-	// IsRolling says that it is being patched or rolled out, and does not wait for people. IsFollowed is so also if it does. RollsFor has the
-	// names of the sources that this is for, and those of rollouts that it has replaced before they were complete.
+	// IsRolling says that it is being patched or rolled out, and does not wait for people. IsFollowed is set even if it does. RollsFor contains the
+	// names of the sources of this rollout, and of the unfinished rollouts that it has replaced.
 	IsRolling, IsFollowed bool
 	RollsFor              []string
-	// Owes has the changes that it is to be rolled for, and Starts the sources that its pods have once its own rollout has replaced them.
+	// Owes contains the changes to roll for; Starts contains the sources that its pods will have after its own rollout.
 	Owes   map[events.Source]workload.RolledFor
 	Starts []events.Source
-	// Has is its record, by the names of sources, and Writes what a patch under way writes there. Suspects has the changes for which it has failed,
-	// also if its rollout was undone.
+	// Has is its record, by source name, and Writes the part of a patch in flight. Suspects contains the changes that it has failed with, even if the
+	// rollout was undone.
 	Has, Writes, Suspects map[string]workload.RolledFor
 }
 
-// standing is how the workloads of a namespace stand with one change of a source.
+// standing is the state of the workloads of a namespace with respect to one change of a source.
 type standing struct {
-	// failed has failed for the change, and lowest is the workload of the lowest wave that is not finished with the source. They are nil if there is
-	// none.
+	// failed has failed with the change; lowest is the unfinished workload of the lowest wave. They are nil if there is none.
 	failed, lowest *Member
-	// isProven says that the pods of somebody are ready with the change.
+	// isProven says that the pods of a workload are ready with the change.
 	isProven bool
-	// first goes first with the change, nil if nobody has to. isTried says that it is being rolled for that, or goes now: one that has failed waits
-	// for nobody.
+	// first goes first with the change, nil if no workload must. isTried says that it is rolling, or about to: a failed workload waits for nobody.
 	first   *Member
 	isTried bool
 }
 
-// Wait returns for whom a workload waits, and why: a failure comes before a canary, and that before a lower wave. The reason is None if it waits for
-// nobody.
+// Wait returns which workload w waits for, and why: a failure takes precedence over a canary, and a canary over a lower wave. The reason is None if
+// it waits for nobody.
 func (o *Order) Wait(w *Member) (Reason, *Member) {
 	if w.HasFailed || w.FailsBefore {
-		return None, nil // It may be the repair.
+		return None, nil // The change may be the fix.
 	}
 	byName := func(a, b events.Source) int { return strings.Compare(a.String(), b.String()) }
 	why, peer := None, (*Member)(nil)
@@ -93,7 +91,7 @@ func (o *Order) Wait(w *Member) (Reason, *Member) {
 	return why, peer
 }
 
-// standing returns how the workloads stand with a change.
+// standing returns the standing of a change.
 func (o *Order) standing(source events.Source, change workload.RolledFor) *standing {
 	of := sourceChange{source, change.Version, change.UID, change.Scope, change.IsDeleted()}
 	if s := o.standings[of]; s != nil {
@@ -122,7 +120,7 @@ func (o *Order) standing(source events.Source, change workload.RolledFor) *stand
 		case owes && m.HasFailed && m.CanGoFirst && !m.FailsBefore:
 			tried = earlier(tried, m)
 		case owes && m.CanGoFirst && (m.IsReady || m.IsRolling) && !m.FailsBefore && earlier(candidate, m) == m && !o.isBlocked(m):
-			candidate = m // If its pods are being replaced for an earlier change, this one may be what they lack.
+			candidate = m // If its pods are being replaced for an earlier change, this one may be the fix.
 		}
 	}
 	if !s.isProven {
@@ -135,7 +133,7 @@ func (o *Order) standing(source events.Source, change workload.RolledFor) *stand
 	return s
 }
 
-// isBlocked reports whether a workload owes a change for which another one has failed.
+// isBlocked reports whether a workload owes a change that another one has failed with.
 func (o *Order) isBlocked(w *Member) bool {
 	if w.HasFailed {
 		return false
@@ -149,8 +147,8 @@ func (o *Order) isBlocked(w *Member) bool {
 	return false
 }
 
-// IsAwaited reports whether others wait to see whether the pods of a workload stay ready with what it was rolled for. Missing has the changes that
-// others may wait for although nobody has seen that yet.
+// IsAwaited reports whether others wait for the pods of a workload to stay ready after its roll. Missing contains the changes that others may wait
+// for although no decision says so yet.
 func (o *Order) IsAwaited(w *Member, sources []events.Source, missing map[string]workload.RolledFor) bool {
 	for _, source := range sources {
 		name := source.String()
@@ -169,7 +167,7 @@ func (o *Order) IsAwaited(w *Member, sources []events.Source, missing map[string
 	return false
 }
 
-// hasChange reports whether a workload was rolled for a change, or a later one of the same keys of its source, or its patch for that is under way.
+// hasChange reports whether a workload was rolled for a change, or a later one of the same keys, or has a patch for it in flight.
 func (m *Member) hasChange(source string, change workload.RolledFor) bool {
 	last, writes := m.Writes[source]
 	if !writes {
@@ -179,7 +177,7 @@ func (m *Member) hasChange(source string, change workload.RolledFor) bool {
 	return isSame(last, change) || covers && last.UID == change.UID && !last.IsOwed() && events.Newer(last.Version, change.Version)
 }
 
-// isSame reports whether both are about the same change. The event of a deletion has the version of the one before it.
+// isSame reports whether both entries are about the same change. A deletion has the version of the previous event.
 func isSame(a, b workload.RolledFor) bool { return a.SameChange(b) && a.IsDeleted() == b.IsDeleted() }
 
 // isUnfinished reports whether higher waves wait for a workload because of a source.
@@ -191,7 +189,7 @@ func (m *Member) isUnfinished(source events.Source) bool {
 	return m.IsRolling && slices.Contains(m.RollsFor, source.String()) || m.Goes && (owes || slices.Contains(m.Starts, source))
 }
 
-// earlier returns which of two workloads comes first. The one of before is nil if there is none.
+// earlier returns the workload that comes first. Before may be nil.
 func earlier(before, m *Member) *Member {
 	if before == nil || cmp.Or(
 		cmp.Compare(m.Wave, before.Wave), cmp.Compare(m.Pods, before.Pods), strings.Compare(m.Key.Kind, before.Key.Kind),

@@ -1,5 +1,5 @@
-// Package plan decides what a change of a source means to a workload, whether people let the workload roll now, and who of the workloads of a
-// namespace waits for whom. It is pure: the same input gives the same decision, and it uses no clock, no API server, no stream and no telemetry.
+// Package plan decides what a change of a source means for a workload, whether users allow a roll now, and which workloads of a namespace wait for
+// which others. It is pure: the same input gives the same decision, without a clock, API server, stream or telemetry.
 package plan
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// RevertRetries is how many times a roll for a change is repeated after someone else has reverted it.
+// RevertRetries is how often a roll for a change is repeated after another client has reverted it.
 const RevertRetries = 3
 
 var unwanted = map[workload.WantReason]Reason{
@@ -17,7 +17,7 @@ var unwanted = map[workload.WantReason]Reason{
 	workload.KeyNotRead: KeysNotConsumed,
 }
 
-// answer completes a decision, and returns its reason as it is without what holds a roll.
+// answer completes a decision, and returns the reason that it would have without a hold.
 func (q *question) answer(decision *Decision) Reason {
 	why := q.blaming(q.reason())
 	decision.Keys, decision.Uncounted, decision.Record, decision.Reason = q.seen.changed, q.seen.uncounted, q.record(), why
@@ -38,7 +38,7 @@ func (q *question) answer(decision *Decision) Reason {
 	return why
 }
 
-// date determines when the content that the pods read last changed, if its keys do not say so.
+// date determines when the content that the pods read has last changed, if its keys do not tell.
 func (q *question) date() {
 	if q.isDeletion() || q.isRecreated() || q.isBack() || q.isRolledFor() {
 		q.seen.changedAt = q.now.ResourceVersion
@@ -46,15 +46,15 @@ func (q *question) date() {
 	if q.seen.changedAt == "" && !q.waited() && !q.hasReadIt() && q.startedWithout() {
 		q.seen.changedAt = q.now.CreatedAt
 	}
-	// The source was gone in between, and is back with what it had. Pods may have started without it. If nothing is to roll for that, an earlier
-	// change counts, which may still wait.
+	// The source was deleted and created again with the same content, and pods may have started without it. If this needs no roll, an earlier change
+	// counts, which may still wait.
 	if q.policy.Create != CreateNever && (!q.recorded || q.isNoted()) && !needs(q.ref) && events.Newer(q.now.CreatedAt, q.seen.changedAt) {
 		q.seen.changedAt = q.now.CreatedAt
 	}
 	if q.seen.changedAt != "" || !q.recorded {
 		return
 	}
-	// The event does not say when the content changed, because the stream has no earlier event. The workload's record shows whether it did.
+	// The stream has no earlier event, so the event does not tell when the content changed. The record tells whether it changed.
 	this := q.last.UID == q.now.UID && q.last.Version == q.now.ResourceVersion
 	hasChanged := this || !q.seen.isRebased && q.last.Differs(q.record())
 	if q.isNoted() {
@@ -87,12 +87,12 @@ func (q *question) reason() Reason {
 	return q.lacksContent(has != None)
 }
 
-// mayHaveOther reports whether pods may have content other than what the workload was rolled for or had before.
+// mayHaveOther reports whether pods may have other content than the record or memory says.
 func (q *question) mayHaveOther(has Reason) bool {
 	return (has == ChangedBack || has == SameContent) && q.hasWaited() && q.w.Progress.Pods > 0
 }
 
-// lacksContent decides about content that the pods are not known to have. With cameBack, they had the same content before the workload waited.
+// lacksContent decides about content that the pods are not known to have. CameBack says that they had it before the workload waited.
 func (q *question) lacksContent(cameBack bool) Reason {
 	reverts := q.w.Reverts(q.now.Source.String(), q.record())
 	switch {
@@ -105,7 +105,7 @@ func (q *question) lacksContent(cameBack bool) Reason {
 	case reverts == 0 && q.isBeforeOptIn():
 		return BeforeOptIn
 	case reverts > 0:
-		return Changed // The template is that from before the roll, and the pods may be, too.
+		return Changed // The template is the one from before the roll, and perhaps so are the pods.
 	case q.isTemplateNewer() && q.w.IsReplacingPods():
 		return PodsStarting
 	case q.isTemplateNewer():
@@ -118,7 +118,7 @@ func (q *question) lacksContent(cameBack bool) Reason {
 	return q.byCreation()
 }
 
-// hasContent returns the reason why the pods already have the content, or None if they are not known to have it.
+// hasContent returns the reason why the pods have the content already, or None if that is not known.
 func (q *question) hasContent() Reason {
 	changedAt := q.seen.changedAt
 	if !q.recorded {
@@ -130,7 +130,7 @@ func (q *question) hasContent() Reason {
 		}
 		return None
 	}
-	// The resourceVersions of another object of this name may come from another cluster, for example after a restore from a backup.
+	// The resourceVersions of another object of the name may come from another cluster, as after a restore from a backup.
 	same := q.last.UID == q.now.UID
 	switch {
 	case same && events.Newer(q.last.Version, changedAt), q.isOfEarlierObject():

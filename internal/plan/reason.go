@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Action is what a decision does to a workload.
+// Action is the effect of a decision on a workload.
 type Action int
 
-// The actions.
+// These are the actions.
 const (
 	// Skip leaves the workload as it is.
 	Skip Action = iota
@@ -21,21 +21,21 @@ const (
 	Hold
 )
 
-// String returns the word in lower case.
+// String returns the name of the action in lower case.
 func (a Action) String() string { return actions[a] }
 
 var actions = [...]string{Skip: "skip", Record: "record", Roll: "roll", Hold: "hold"}
 
-// Reason explains a decision: why a workload is rolled, recorded, held or skipped. Its String is the label of the metric, the attribute of the
-// span and of the log line, and the reason of the outcome and of the Kubernetes Event. Sentence returns it as text for people. Reasons for which
-// people do the same have the same String, and their Sentences tell them apart.
+// Reason explains a decision: why a workload is rolled, recorded, held or skipped. Its String is the metric label, the attribute of spans and log
+// lines, and the reason of outcomes and Kubernetes Events. Its Sentence is the text for users. Reasons that call for the same reaction share a String
+// and differ in their Sentence.
 type Reason int
 
-// The reasons. The table verdicts says what each of them means and does.
+// These are the reasons. The table verdicts defines them.
 const (
-	// None means that there was no reason, such as for holding a roll. It has no name and is never reported.
+	// None means that there is no reason, for example to hold a roll. It has no name and is never reported.
 	None Reason = iota
-	// Unknown means that explain finds no event of the source. The actuator only decides about events, so it never reports this.
+	// Unknown means that explain finds no event of the source. The actuator decides only about events, so it never reports this.
 	Unknown
 	NotOptedIn
 	Excluded
@@ -50,7 +50,7 @@ const (
 	SameContent
 	ChangedBack
 	BeforeOptIn
-	// Undone is no decision. The outcome of a rollout has it that a person has undone.
+	// Undone is not a decision, but the outcome of a rollout that a person has undone.
 	Undone
 	Reverted
 	PodsNewer
@@ -83,15 +83,15 @@ const (
 	WorkloadGone
 )
 
-// audience is who a decision is reported to, besides the log, the metrics and the trace, which have every decision.
+// audience determines who receives a decision in addition to the log, the metrics and the trace, which contain every decision.
 type audience int
 
 const (
-	// nobody means that the decision is not worth reporting, or soon obsolete.
+	// nobody means that the decision is not worth reporting, or will soon be obsolete.
 	nobody audience = iota
-	// history means that an outcome is published, which HISTORY keeps.
+	// history means that an outcome is published to the stream HISTORY.
 	history
-	// people means that a Kubernetes Event about the workload is written as well.
+	// people means that a Kubernetes Event about the workload is written, too.
 	people
 )
 
@@ -180,22 +180,22 @@ var verdicts = map[Reason]verdict{
 	WorkloadGone: {"workload-gone", Skip, history, "the workload was deleted"},
 }
 
-// String returns the name in kebab-case.
+// String returns the name of the reason in kebab-case. Several reasons may share it.
 func (r Reason) String() string { return verdicts[r].name }
 
-// Action returns what the reason leads to.
+// Action returns the effect of a decision with this reason.
 func (r Reason) Action() Action { return verdicts[r].action }
 
-// Sentence returns the reason for people, without a full stop.
+// Sentence returns a text for users, without a period.
 func (r Reason) Sentence() string { return verdicts[r].sentence }
 
-// Silent reports whether no outcome is published for a decision with this reason.
+// Silent reports whether decisions with this reason have no outcome.
 func (r Reason) Silent() bool { return verdicts[r].audience == nobody }
 
 // Reasons lists every reason, in the order of the constants.
 func Reasons() []Reason { return slices.Sorted(maps.Keys(verdicts)) }
 
-// Named returns the reason with a name whose sentence begins a message, or else the first with the name. It returns None and false without one.
+// Named returns the reason with a name whose sentence begins the message, else the first with the name, or None and false if there is none.
 func Named(name, message string) (Reason, bool) {
 	first := None
 	for _, reason := range Reasons() {
@@ -210,31 +210,31 @@ func Named(name, message string) (Reason, bool) {
 	return first, first != None
 }
 
-// Loud reports whether a Kubernetes Event is written for a decision with the named reason, in addition to its outcome.
+// Loud reports whether decisions with this reason are written as Kubernetes Events, in addition to their outcomes.
 func Loud(name string) bool {
 	reason, _ := Named(name, "")
 	return verdicts[reason].audience == people
 }
 
-// Waiting is what ends a hold.
+// Waiting is the kind of event that ends a hold.
 type Waiting int
 
 const (
 	// NotWaiting means that the reason holds nothing.
 	NotWaiting Waiting = iota
-	// ForPeople means a time that people have chosen, or something that they do.
+	// ForPeople means a time that users have chosen, or an action of theirs.
 	ForPeople
-	// ForItself means something of the workload's own: its patch, its pods, its kind, or its time.
+	// ForItself means a change of the workload itself: its patch, pods or kind, or a time.
 	ForItself
 	// ForSlot means a slot for a rollout.
 	ForSlot
-	// ForPeers means other workloads of its namespace.
+	// ForPeers means other workloads of the namespace.
 	ForPeers
-	// ForAny means that any event in its namespace may end it.
+	// ForAny means any event in the namespace.
 	ForAny
 )
 
-// waitings says for each reason to hold a workload what ends the hold.
+// waitings contains, for each reason to hold a workload, the kind of event that ends the hold.
 var waitings = map[Reason]Waiting{
 	Busy: ForItself, KindNotServed: ForItself, PodsStarting: ForItself, ReloaderFirst: ForItself,
 	Limit:      ForSlot,
@@ -244,5 +244,5 @@ var waitings = map[Reason]Waiting{
 	FilesPending: ForAny, Aborted: ForAny,
 }
 
-// Waiting returns what ends a hold for this reason.
+// Waiting returns the kind of event that ends a hold with this reason.
 func (r Reason) Waiting() Waiting { return waitings[r] }
