@@ -29,14 +29,14 @@ type access struct {
 	config  *rest.Config
 	typed   kubernetes.Interface
 	dynamic dynamic.Interface
-	// metadata reads objects without what they hold, such as the values of a Secret.
+	// metadata reads objects without their content, such as the values of a Secret.
 	metadata metadata.Interface
 	// namespace is the namespace of the kubeconfig's context.
 	namespace string
 }
 
-// addFlags adds the flags of kubectl that select the cluster and the user, except --cluster, which is the name of a cluster of Keyturn here,
-// and --namespace, which only some commands have.
+// addFlags adds kubectl's flags that select the cluster and the user, except --cluster, which is the name of a cluster of Keyturn here, and
+// --namespace, which only some commands have.
 func (a *access) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig `file`; empty uses $KUBECONFIG or ~/.kube/config")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
@@ -67,7 +67,7 @@ func (a *access) open(version string, wrap transport.WrapperFunc) error {
 	}
 	a.config.UserAgent = "keyturn/" + version
 	a.config.Wrap(wrap)
-	// No limit in the client: API priority and fairness limits it in the server.
+	// The client needs no limit, because API priority and fairness limits it in the server.
 	a.config.QPS = -1
 	a.namespace, _, err = loader.Namespace()
 	if err == nil {
@@ -91,8 +91,8 @@ func (a *access) mapper() meta.RESTMapper {
 	return restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
 }
 
-// right is a permission that a request of somebody needs. The resource is as kubectl names it: secrets, deployments.apps, pods/portforward. The name
-// of the object may be empty, and so may the namespace, which means all.
+// right is a permission that a request needs. The resource is named as in kubectl: secrets, deployments.apps, pods/portforward. The name of the
+// object may be empty, and so may the namespace, which means all.
 type right struct{ verb, resource, name, namespace string }
 
 func (r right) String() string {
@@ -106,7 +106,7 @@ func (r right) String() string {
 	return text + in(r.namespace)
 }
 
-// attributes returns what a review of access asks for.
+// attributes returns the attributes for an access review.
 func (r right) attributes() *authorizationv1.ResourceAttributes {
 	resource, subresource, _ := strings.Cut(r.resource, "/")
 	of := schema.ParseGroupResource(resource)
@@ -115,7 +115,7 @@ func (r right) attributes() *authorizationv1.ResourceAttributes {
 	}
 }
 
-// explain returns the error of a request. If the API server refused it, the error says which permission is missing, and whom to ask for what.
+// explain returns the error of a request. If the API server refused it, the error names the missing permission, and whom to ask for it.
 func (r right) explain(err error) error {
 	if apierrors.IsForbidden(err) {
 		return r.missing()

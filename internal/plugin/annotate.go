@@ -21,7 +21,7 @@ import (
 
 const fieldManager = "kubectl-keyturn"
 
-// annotator is a command that annotates the objects that its arguments name, with the rights of the user.
+// annotator is a command that annotates the objects named by its arguments, with the rights of the user.
 type annotator struct {
 	plugin    *Plugin
 	cmd       *cobra.Command
@@ -31,14 +31,14 @@ type annotator struct {
 	dryRun    bool
 	// explains explains a workload, as the command explain does.
 	explains func(ctx context.Context, o *object) (*inspect.Report, error)
-	// prepared says that the settings of the installation have been looked for, and unprepared why that failed, if it did.
+	// prepared says that the settings of the installation were looked up, and unprepared is the error of that, if any.
 	prepared   bool
 	unprepared error
 	// unreached says that NATS could not be reached. It is not tried again for further objects.
 	unreached bool
 }
 
-// annotateCommand returns a command that annotates, with the flags that all of these have.
+// annotateCommand returns a command that annotates, with the common flags of these commands.
 func (p *Plugin) annotateCommand(use, short, example string, run func(ctx context.Context, a *annotator, args []string) error) *cobra.Command {
 	a := &annotator{plugin: p}
 	a.explains = a.explain
@@ -136,7 +136,7 @@ func (a *annotator) annotate(ctx context.Context, o *object, annotation string, 
 	switch {
 	case apierrors.IsNotFound(err):
 		return o.missing()
-	// A refusal by admission has another message.
+	// A refusal by an admission webhook or policy has another message.
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot patch resource "):
 		return fmt.Errorf("no permission to %s, which annotates %s", o.right, o)
 	case err != nil:

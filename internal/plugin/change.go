@@ -18,14 +18,14 @@ type change struct {
 	// value is nil to remove the annotation.
 	value *string
 	done  string
-	// reason is the reason why a workload then waits. States with this reason are not printed, because done has said so.
+	// reason is the reason why a workload then waits. States with this reason are not printed, because done mentions it.
 	reason string
-	// holds says that the change prevents a workload from rolling. The workload is then explained only after the change: it
-	// might roll while an explanation runs before.
+	// holds says that the change prevents a workload from rolling. The workload is then explained only after the change, because it might roll during
+	// an earlier explanation.
 	holds bool
 }
 
-// change annotates an object, and prints what was pending before, and what prevents the workload from rolling afterwards.
+// change annotates an object, and prints which changes were pending before, and what prevents the workload from rolling afterwards.
 func (a *annotator) change(ctx context.Context, o *object, c change) error {
 	var before *inspect.Report
 	if !c.holds {
@@ -71,17 +71,17 @@ func (a *annotator) change(ctx context.Context, o *object, c change) error {
 
 func (a *annotator) printLine(line string) { fmt.Fprintln(a.cmd.OutOrStdout(), events.Printable(line)) }
 
-// explanation returns the explanation of a workload. It returns nil if the object is not a workload, or if the explanation fails,
-// which needs more permissions than annotating.
+// explanation returns the explanation of a workload. It returns nil if the object is not a workload, or if the explanation fails, which takes more
+// permissions than annotating.
 func (a *annotator) explanation(ctx context.Context, o *object) *inspect.Report {
 	if a.unreached || slices.Contains(holdable, o.kind) {
-		return nil // What else can be on hold may concern hundreds of workloads.
+		return nil // A hold of another object may concern hundreds of workloads.
 	}
 	found, err := a.explains(ctx, o)
 	if err != nil {
 		fmt.Fprintf(a.cmd.ErrOrStderr(), "What is pending is not known: %v\n", err)
 		var answer apierrors.APIStatus
-		a.unreached = !errors.As(err, &answer) // A response of the API server is about this object only.
+		a.unreached = !errors.As(err, &answer) // A response of the API server is only about this object.
 		return nil
 	}
 	return found

@@ -13,10 +13,10 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// checkInterval is how often check tries again with --wait, and status shows itself with --watch.
+// checkInterval is the interval of checks with --wait, and of status with --watch.
 const checkInterval = 2 * time.Second
 
-// result is what came of a check.
+// result is the result of a check.
 type result string
 
 const (
@@ -25,13 +25,13 @@ const (
 	failure result = "failed"
 )
 
-// finding says what a check has found, and what to do about it unless all is well.
+// finding is the result of a check, with the remedy unless all is well.
 type finding struct {
 	result           result
 	about, text, fix string
 }
 
-// write writes a line. Names of the cluster, such as the tag of an image or the holder of a Lease, may have anything.
+// write writes a line. Names from the cluster, such as the tag of an image or the holder of a Lease, may contain anything.
 func (f finding) write(out io.Writer) {
 	line := fmt.Sprintf("%-7s  %s: %s", f.result, f.about, f.text)
 	if f.fix != "" {
@@ -45,7 +45,7 @@ func (p *Plugin) checkCommand() *cobra.Command {
 	var patience time.Duration
 	cmd := &cobra.Command{
 		Use:     "check",
-		Short:   "Check whether everything of an installation works, and say what to do about what does not.",
+		Short:   "Check whether all parts of an installation work, with remedies for those that do not.",
 		Example: "  kubectl keyturn check --pre\n  kubectl keyturn check --wait 2m",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -75,7 +75,7 @@ func (p *Plugin) checkCommand() *cobra.Command {
 	return cmd
 }
 
-// wait returns what checks find, once nothing fails or it has waited long enough.
+// wait returns the findings of checks, once nothing fails or it has waited long enough.
 func wait(ctx context.Context, patience time.Duration, checks func(context.Context) []finding) []finding {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

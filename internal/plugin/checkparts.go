@@ -20,7 +20,7 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// oldest is the oldest version of Kubernetes that is supported, because it is the first with admission policies.
+// oldest is the oldest supported version of Kubernetes, which is the first with admission policies.
 const oldest = "1.30.0"
 
 func (p *Plugin) checkServer() finding {
@@ -95,7 +95,7 @@ func (i *installation) checkPrograms(programs []program) finding {
 	return finding{good, "programs", strings.Join(versions, ", "), ""}
 }
 
-// checkKeys checks whether the Secrets exist that the pods need. It does not read what they hold.
+// checkKeys checks whether the Secrets that the pods need exist. It does not read their content.
 func (p *Plugin) checkKeys(ctx context.Context) finding {
 	i := p.installed
 	needed := []string{"keyturn-fingerprint-key", readerSecret}
@@ -153,7 +153,7 @@ func (i *installation) checkLease(ctx context.Context, now time.Time) finding {
 	return finding{good, "Lease", leads.Pod + " leads", ""}
 }
 
-// checkStreams checks whether NATS can be reached, and has the streams.
+// checkStreams checks whether NATS can be reached and has the streams.
 func (p *Plugin) checkStreams(ctx context.Context) []finding {
 	const fix = "see docs/operate/troubleshooting.md"
 	b, err := p.openBus(ctx)
@@ -180,7 +180,7 @@ func (p *Plugin) checkStreams(ctx context.Context) []finding {
 	return []finding{reached, found}
 }
 
-// checkMonitors checks whether Prometheus Operator, where there is one, scrapes the programs.
+// checkMonitors checks whether Prometheus Operator, if installed, scrapes the programs.
 func (p *Plugin) checkMonitors(ctx context.Context) finding {
 	const about = "PodMonitors"
 	monitors := schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "podmonitors"}

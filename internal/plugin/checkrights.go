@@ -46,7 +46,7 @@ func (i *installation) userOf(account string) string {
 	return "system:serviceaccount:" + i.namespace + ":" + account
 }
 
-// checkRights checks whether somebody has rights, by what allows answers for each.
+// checkRights checks rights, given a function that reports whether each is granted.
 func checkRights(about string, needed []right, allows func(right) (bool, error), fix string) finding {
 	var refused []string
 	for _, r := range needed {
@@ -101,7 +101,7 @@ func (p *Plugin) checkReader(ctx context.Context) finding {
 	return checkRights("your rights", needed, p.mine(ctx), "see docs/reference/keyturn.md#rights")
 }
 
-// checkAccounts checks the least that the accounts of the programs need: to know sources, and to roll and to lead.
+// checkAccounts checks the minimum rights of the programs' accounts: to read sources, to roll and to lead.
 func (i *installation) checkAccounts(ctx context.Context) []finding {
 	namespaces := []string{""}
 	if named := i.settings["KEYTURN_NAMESPACES"]; named != "" {
@@ -143,7 +143,7 @@ func (i *installation) checkAccounts(ctx context.Context) []finding {
 	return found
 }
 
-// watcher returns the program that watches, which is the same if there is one pod.
+// watcher returns the program that watches, which is i itself if a single pod runs everything.
 func (i *installation) watcher(ctx context.Context) (*installation, error) {
 	if i.single {
 		return i, nil

@@ -1,4 +1,4 @@
-// Package plugin implements the commands for people: they query an installation from a user's own machine and with their own permissions, also as a
+// Package plugin implements the commands for users: they query an installation from a user's own machine and with their own permissions, also as a
 // plugin of kubectl. It finds the installation in the cluster, reads the settings of its actuator there, and connects to its NATS through the API
 // server. No environment variable sets a flag.
 package plugin

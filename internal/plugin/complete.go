@@ -45,13 +45,12 @@ func (p *Plugin) completeFlag(cmd *cobra.Command, name string, find finder) {
 	_ = cmd.RegisterFlagCompletionFunc(name, p.completing(find))
 }
 
-// completing completes with what can be found with the user's permissions, and with nothing if that fails: errors are not
-// visible during completion.
+// completing returns completions that the user's permissions allow to find, and none if that fails, because errors are not visible during completion.
 func (p *Plugin) completing(find finder) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), p.completionTime)
 		defer cancel()
-		p.terminal.answers, p.terminal.errOut = nil, io.Discard // Who presses a key wants no question.
+		p.terminal.answers, p.terminal.errOut = nil, io.Discard // Do not ask questions during completion.
 		// All requests end with ctx, including those of discovery, which takes no context.
 		err := p.access.open(p.version, func(next http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) { return next.RoundTrip(r.WithContext(ctx)) })
@@ -64,18 +63,18 @@ func (p *Plugin) completing(find finder) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		found = slices.DeleteFunc(found, func(name cobra.Completion) bool {
-			// A shell would show, and run with, what is no name.
+			// A shell would show and execute text that is not a name.
 			return !strings.HasPrefix(name, typed) || slices.Contains(args, name) || !isName(name)
 		})
 		directive := cobra.ShellCompDirectiveNoFileComp
 		if slices.ContainsFunc(found, func(one cobra.Completion) bool { return strings.HasSuffix(one, "/") }) {
-			directive |= cobra.ShellCompDirectiveNoSpace // The name follows the kind.
+			directive |= cobra.ShellCompDirectiveNoSpace // The user continues with the name after the kind.
 		}
 		return found, directive
 	}
 }
 
-// isName reports whether a completion has only what names of Kubernetes and of clusters may have. An API server that is not one's own may have any.
+// isName reports whether a completion has only characters of names of Kubernetes and clusters. Other API servers may return anything.
 func isName(completion cobra.Completion) bool {
 	return !strings.ContainsFunc(completion, func(r rune) bool {
 		isPlain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
@@ -88,7 +87,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip calls the function.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// objects finds the kinds or, after a kind by any of its names and a slash, the objects of that kind in the namespace.
+// objects finds the kinds or, after a kind and a slash, the objects of that kind in the namespace.
 func (p *Plugin) objects(kinds []string) finder {
 	return func(ctx context.Context, cmd *cobra.Command, typed string) ([]cobra.Completion, error) {
 		if err := cmd.ValidateArgs(append(cmd.Flags().Args(), typed)); err != nil {
@@ -121,7 +120,7 @@ func (p *Plugin) namespaces(ctx context.Context, _ *cobra.Command, _ string) ([]
 	return p.names(ctx, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "", "")
 }
 
-// names returns the names of objects, each after a prefix. It reads only metadata, and so no value of a Secret.
+// names returns the names of objects, each with a prefix. It reads only metadata, and so no value of a Secret.
 func (p *Plugin) names(ctx context.Context, resource schema.GroupVersionResource, namespace, prefix string) ([]cobra.Completion, error) {
 	list, err := p.access.metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -134,7 +133,7 @@ func (p *Plugin) names(ctx context.Context, resource schema.GroupVersionResource
 	return found, nil
 }
 
-// clusters finds the clusters in the stream that the command reads. Those that are typed before a comma are kept.
+// clusters finds the clusters in the stream that the command reads. It keeps those before the last comma.
 func (p *Plugin) clusters(ctx context.Context, _ *cobra.Command, typed string) ([]cobra.Completion, error) {
 	if !p.isGiven() {
 		if err := p.find(ctx); err != nil {

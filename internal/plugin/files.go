@@ -12,11 +12,11 @@ import (
 	"github.com/keyturn/keyturn/internal/commands"
 )
 
-// copied are the flags whose values are files in the actuator's pods. Commands take copies of the files, and never the file of that name here.
+// copied are flags whose values are files in the actuator's pods. Commands use copies of them, and never the local file of that name.
 var copied = []string{"store-access", "targets-config"}
 
-// fetchFiles sets the flags whose values are files in the actuator's pods to copies of those files. An error is about files that cannot be copied:
-// their flags stay empty.
+// fetchFiles sets the flags for files in the actuator's pods to copies of the files. If files cannot be copied, their flags stay empty, and an error
+// is returned.
 func (p *Plugin) fetchFiles(ctx context.Context, flags *pflag.FlagSet) error {
 	var missing []error
 	for _, name := range copied {
@@ -37,7 +37,7 @@ func (p *Plugin) fetchFiles(ctx context.Context, flags *pflag.FlagSet) error {
 }
 
 // fetchFile copies a file, or a folder of files, of the actuator's pods to dir, and returns the path of the copy. The pods must have it from a
-// ConfigMap. An API server that is not one's own may have any names in it, so none may lead out of dir.
+// ConfigMap. Other API servers may return any names, so no name may lead out of dir.
 func (i *installation) fetchFile(ctx context.Context, file, dir string) (string, error) {
 	volume, within := i.mounted(file)
 	if volume == nil || volume.ConfigMap == nil {
@@ -48,7 +48,7 @@ func (i *installation) fetchFile(ctx context.Context, file, dir string) (string,
 		return "", err
 	}
 	contents, field := data, "key of the ConfigMap "+volume.ConfigMap.Name
-	if items := volume.ConfigMap.Items; len(items) > 0 { // The volume has only some keys, perhaps under other names.
+	if items := volume.ConfigMap.Items; len(items) > 0 { // The volume has only some keys, perhaps with other names.
 		contents, field = make(map[string]string), "items[].path of the volume "+volume.Name
 		for _, item := range items {
 			contents[item.Path] = data[item.Key]
@@ -73,7 +73,7 @@ func (i *installation) fetchFile(ctx context.Context, file, dir string) (string,
 	return inside(folder, "volumeMounts[].subPath with the rest of "+file, within)
 }
 
-// inside returns the path of a file in a folder. The name comes from a cluster, in a field that an error names if the name leads out of the folder.
+// inside returns the path of a file in a folder. The name comes from a cluster. If it leads out of the folder, the error names its field.
 func inside(folder, field, name string) (string, error) {
 	local := filepath.FromSlash(name)
 	if !filepath.IsLocal(local) {

@@ -25,7 +25,7 @@ func (p *Plugin) historyCommand() *cobra.Command {
 	return cmd
 }
 
-// ofHistory returns a command that shows the history that its flags select, by default in the namespace of the context. The flags set the options.
+// ofHistory returns a command that shows the history selected by its flags, by default in the namespace of the context. The flags set the options.
 func (p *Plugin) ofHistory(
 	options *inspect.HistoryOptions, show func(context.Context, *inspect.History, *bus.Reader, io.Writer) error,
 ) *cobra.Command {

@@ -19,10 +19,10 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// onHold is the reason in outcomes of a workload that waits for the end of a hold.
+// onHold is the reason in outcomes of workloads that wait for the end of a hold.
 const onHold = "on-hold"
 
-// holdable are the kinds, besides workloads, that can be on hold.
+// holdable are the kinds that can be on hold, in addition to workloads.
 var holdable = []string{"namespace", "secret", "configmap"}
 
 func (p *Plugin) hold() *cobra.Command {
@@ -105,8 +105,8 @@ func (p *Plugin) release() *cobra.Command {
 	return cmd
 }
 
-// held returns the workloads of the namespace that are on hold, as arguments. It reports kinds that it leaves out because they cannot be listed,
-// and returns an error if none can be listed.
+// held returns the workloads of the namespace that are on hold, as arguments. It reports kinds that cannot be listed, and returns an error if none
+// can be listed.
 func (a *annotator) held(ctx context.Context) ([]string, error) {
 	kinds, err := a.kinds(ctx)
 	if err != nil {
@@ -116,7 +116,7 @@ func (a *annotator) held(ctx context.Context) ([]string, error) {
 	var held []string
 	var missing []error
 	for _, kind := range kinds {
-		var names []string // A list that fails may have had some.
+		var names []string // A failed list may contain some.
 		list := pager.New(kind.Objects(clients, a.namespace).List)
 		err := list.EachListItem(ctx, metav1.ListOptions{}, func(one runtime.Object) error {
 			found, err := meta.Accessor(one)
@@ -148,8 +148,7 @@ func (a *annotator) held(ctx context.Context) ([]string, error) {
 	return held, nil
 }
 
-// kinds returns the kinds of workloads that the actuator rolls. If its settings are not known, it returns the kinds that
-// Keyturn knows, and an error that says why.
+// kinds returns the kinds of workloads that the actuator rolls. If its settings are unknown, it returns the kinds that Keyturn knows, and an error.
 func (a *annotator) kinds(ctx context.Context) (workload.Kinds, error) {
 	err := a.prepare(ctx)
 	if err == nil {
@@ -171,8 +170,8 @@ func (a *annotator) checkHold(ctx context.Context, o *object) error {
 	return a.checkRolled(ctx, o, "a hold of this kind holds nothing: want a namespace, secret or configmap, or what the actuator rolls")
 }
 
-// checkRolled returns an error with the given text if the actuator does not roll objects of this kind. If its kinds are not known, any custom
-// resource counts.
+// checkRolled returns an error with the given text if the actuator does not roll objects of this kind. If its kinds are unknown, any custom resource
+// is accepted.
 func (a *annotator) checkRolled(ctx context.Context, o *object, text string) error {
 	kinds, err := a.kinds(ctx)
 	rolled := slices.ContainsFunc(kinds, func(k workload.Kind) bool {

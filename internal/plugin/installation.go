@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// usualNamespace is the namespace in which an installation is searched for first.
+	// usualNamespace is the namespace in which an installation is first searched.
 	usualNamespace = "keyturn-system"
-	// actuatorSelector selects the actuator and its pods, however it was installed, and singleSelector the program that is all of an installation.
+	// actuatorSelector selects the actuator and its pods, however it was installed, and singleSelector the program that runs a whole installation.
 	actuatorSelector = "app.kubernetes.io/name=keyturn-actuator"
 	singleSelector   = "app.kubernetes.io/name=keyturn"
 )
@@ -27,14 +27,14 @@ const (
 type installation struct {
 	client    kubernetes.Interface
 	namespace string
-	// name is that of its StatefulSet or Deployment.
+	// name is the name of its StatefulSet or Deployment.
 	name string
-	// single says that one Deployment runs watcher, actuator and NATS in one process, instead of a StatefulSet with the actuator and NATS.
+	// single says that one Deployment runs watcher, actuator and NATS in one process, instead of a StatefulSet for the actuator and NATS.
 	single bool
 	// pods are the pods of the actuator, and container is its container in them.
 	pods      *corev1.PodSpec
 	container *corev1.Container
-	// environment has the variables of the container, which are all that commands in the pod see. settings also has the arguments of the
+	// environment contains the variables of the container, which are all that commands in the pod see. settings also contains the arguments of the
 	// program, under the names of their variables; arguments take precedence.
 	environment, settings map[string]string
 	// unverified says that the certificate of its NATS is not verified, because the user may not read the CA.
@@ -75,7 +75,7 @@ func find(ctx context.Context, client kubernetes.Interface, namespace string) (*
 
 const sought = "a StatefulSet with the label " + actuatorSelector + ", or a Deployment with " + singleSelector
 
-// listInstallations lists the actuators or, if there is none, the programs that are all of an installation.
+// listInstallations lists the actuators or, if there are none, the programs that run a whole installation.
 func listInstallations(ctx context.Context, client kubernetes.Interface, namespace string) ([]*installation, error) {
 	actuators, err := client.AppsV1().StatefulSets(namespace).List(ctx, metav1.ListOptions{LabelSelector: actuatorSelector})
 	if err != nil {
@@ -103,7 +103,7 @@ func listInstallations(ctx context.Context, client kubernetes.Interface, namespa
 	return found, nil
 }
 
-// String says what was found.
+// String describes the installation.
 func (i *installation) String() string {
 	kind := "StatefulSet"
 	if i.single {
@@ -127,7 +127,7 @@ func (i *installation) selector() string {
 	return actuatorSelector
 }
 
-// embedsNATS reports whether the pods have a NATS: beside the actuator, or in its process.
+// embedsNATS reports whether the pods have a NATS, beside the actuator or in its process.
 func (i *installation) embedsNATS() bool {
 	return i.single || i.natsContainer() != nil || i.settings["KEYTURN_NATS_STORE_DIR"] != ""
 }
@@ -144,7 +144,7 @@ func (i *installation) natsContainer() *corev1.Container {
 	return nil
 }
 
-// externalNATS describes for people the NATS that is used if it is not embedded. Its address may be in a Secret, and so unknown.
+// externalNATS describes for users the NATS that is not embedded. Its address may be in a Secret, and so unknown.
 func (i *installation) externalNATS() string {
 	at, err := bus.Redact(i.settings["KEYTURN_NATS_URL"])
 	if err != nil {
@@ -153,7 +153,7 @@ func (i *installation) externalNATS() string {
 	return "the NATS at " + at
 }
 
-// pod returns the pod of the actuator whose NATS most likely responds: it prefers pods that are not being deleted, and of these, ready ones.
+// pod returns the pod of the actuator whose NATS most likely responds: preferably a pod that is not being deleted, and of these a ready one.
 func (i *installation) pod(ctx context.Context) (string, error) {
 	list, err := i.client.CoreV1().Pods(i.namespace).List(ctx, metav1.ListOptions{LabelSelector: i.selector()})
 	if err != nil {
@@ -166,7 +166,7 @@ func (i *installation) pod(ctx context.Context) (string, error) {
 	return slices.MaxFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(worth(&a), worth(&b)) }).Name, nil
 }
 
-// worth ranks pods by how likely their NATS responds and continues to.
+// worth ranks pods by how likely their NATS is to respond.
 func worth(pod *corev1.Pod) (rank int) {
 	if pod.DeletionTimestamp == nil {
 		rank += 2

@@ -22,10 +22,10 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// readerSecret is the Secret that a single program makes for people.
+// readerSecret is the Secret that a single program creates for users.
 const readerSecret = "keyturn-nats-reader"
 
-// natsName is a name that every certificate of an embedded NATS has, whatever the namespace.
+// natsName is a name in every certificate of an embedded NATS, whatever the namespace.
 const natsName = "localhost"
 
 // openReader connects to the streams to read, until the next command or Close.
@@ -55,7 +55,7 @@ func (p *Plugin) openBus(ctx context.Context) (*bus.Bus, error) {
 	return bus.Open(ctx, p.connection, p.cluster, nil)
 }
 
-// connect connects to NATS: at the address that was given, or through a tunnel to a pod of the actuator.
+// connect connects to NATS: at the given address, or through a tunnel to a pod of the actuator.
 func (p *Plugin) connect(ctx context.Context) error {
 	p.disconnect() // from a command that has ended
 	options := p.nats
@@ -76,7 +76,7 @@ func (p *Plugin) connect(ctx context.Context) error {
 	return err
 }
 
-// forward opens a tunnel to the embedded NATS, and returns the address there, and the options of a connection through the tunnel.
+// forward opens a tunnel to the embedded NATS, and returns its address there, and the options of a connection through the tunnel.
 func (p *Plugin) forward(ctx context.Context) (string, []nats.Option, error) {
 	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
@@ -114,7 +114,7 @@ func (p *Plugin) disconnect() {
 	p.connection, p.tunnel = nil, nil
 }
 
-// authenticate returns the options of a connection through a tunnel. It says once if the certificate of NATS is not verified.
+// authenticate returns the options of a connection through a tunnel. It reports once if the certificate of NATS is not verified.
 func (p *Plugin) authenticate(ctx context.Context) ([]nats.Option, error) {
 	options, err := p.installed.credentials(ctx, p.nats)
 	if err == nil && p.installed.unverified && !p.warned {
@@ -125,7 +125,7 @@ func (p *Plugin) authenticate(ctx context.Context) ([]nats.Option, error) {
 	return options, err
 }
 
-// natsPort returns the port of the installation's NATS. That of a single program is on loopback, and so no port of its container.
+// natsPort returns the port of the installation's NATS. In a single program it is on loopback, and so not a port of the container.
 func (i *installation) natsPort() (int, error) {
 	if i.single {
 		listen := cmp.Or(i.settings["KEYTURN_NATS_LISTEN"], "127.0.0.1:4222") // the default of keyturn run
@@ -143,8 +143,8 @@ func (i *installation) natsPort() (int, error) {
 	return int(container.Ports[at].ContainerPort), nil
 }
 
-// credentials returns the options with which the reader authenticates to the embedded NATS and verifies its certificate. They do not
-// replace what the user has given.
+// credentials returns the options by which the reader authenticates to the embedded NATS and verifies its certificate. Credentials given by the user
+// take precedence.
 func (i *installation) credentials(ctx context.Context, given bus.ConnectOptions) ([]nats.Option, error) {
 	var options []nats.Option
 	if given.CredsFile == "" {
@@ -159,7 +159,7 @@ func (i *installation) credentials(ctx context.Context, given bus.ConnectOptions
 		}
 		options = append(options, user)
 	}
-	if given.CAFile != "" || i.single { // On loopback there is no certificate: the tunnel leads there.
+	if given.CAFile != "" || i.single { // On loopback, to which the tunnel leads, there is no certificate.
 		return options, nil
 	}
 	trust, err := i.trust(ctx)
@@ -169,7 +169,7 @@ func (i *installation) credentials(ctx context.Context, given bus.ConnectOptions
 	return append(options, nats.Secure(trust)), nil
 }
 
-// readerSeed returns the key of the reader. A single program keeps it beside its streams if it may make no Secret for it.
+// readerSeed returns the key of the reader. A single program without permission for a Secret keeps it beside its streams.
 func (i *installation) readerSeed(ctx context.Context) ([]byte, error) {
 	if !i.single {
 		seed, _, err := i.secretFile(ctx, "KEYTURN_NATS_CREDS")
@@ -189,7 +189,7 @@ func (i *installation) readerSeed(ctx context.Context) ([]byte, error) {
 func (i *installation) trust(ctx context.Context) (*tls.Config, error) {
 	ca, forbidden, err := i.secretFile(ctx, "KEYTURN_NATS_CA")
 	if forbidden {
-		// The Secret also has the key of the server, which not everyone should read. Without it, the certificate is not verified: the API
+		// The Secret also has the key of the server, which not everyone should read. Without the Secret, the certificate is not verified: the API
 		// server ensures that the tunnel leads to the pod.
 		i.unverified = true
 		return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}, nil //nolint:gosec // see above
@@ -204,7 +204,7 @@ func (i *installation) trust(ctx context.Context) (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ServerName: natsName}, nil
 }
 
-// login returns the option for a seed, or for a user's JWT with a seed. No error quotes the content.
+// login returns the option for a seed, or for a user's JWT with a seed. Errors do not quote the content.
 func login(content []byte) (nats.Option, error) {
 	if strings.Contains(string(content), "BEGIN NATS USER JWT") {
 		return nats.UserCredentialBytes(append([]byte{}, content...)), nil
@@ -217,8 +217,8 @@ func login(content []byte) (nats.Option, error) {
 	return nil, errors.New("the credentials of the reader are no NKey of a user")
 }
 
-// secretFile returns the content of a file that a variable of the actuator names, and that its pods have from a Secret. Forbidden says that the error
-// is a missing permission to read the Secret.
+// secretFile returns the content of a file that a variable of the actuator names, and that its pods have from a Secret. Forbidden says that the user
+// may not read the Secret.
 func (i *installation) secretFile(ctx context.Context, variable string) (content []byte, forbidden bool, err error) {
 	path := i.environment[variable]
 	volume, key := i.mounted(path)

@@ -20,33 +20,33 @@ import (
 // ofContext is the annotation of flags --namespace that default to the namespace of the context.
 const ofContext = "keyturn.dev/of-context"
 
-// Plugin has the commands for people.
+// Plugin contains the commands for users.
 type Plugin struct {
 	version string
 	access  access
-	// namespace is the namespace of the installation. If it is empty, the installation is searched for.
+	// namespace is the namespace of the installation. If it is empty, the installation is searched.
 	namespace string
 	cluster   string
 	// allNamespaces asks for the events of all namespaces, instead of the context's.
 	allNamespaces bool
 	nats          bus.ConnectOptions
-	// stream is a stream with the events of many clusters, to be read instead of the streams of cluster. It may be empty.
+	// stream is a stream with the events of many clusters, which is read instead of the streams of cluster. It may be empty.
 	stream string
 	// traceURL is a template of links to traces: see events.ValidateTraceURL.
 	traceURL string
 	// completionTime bounds how long a shell waits for completions. It is 2 seconds, except in tests.
 	completionTime time.Duration
 
-	// installed is the installation, after a command has searched for it. It is nil if the flags say everything.
+	// installed is the installation, once a command has found it. It is nil if the flags are enough.
 	installed *installation
-	// settings are those of the actuator as far as they matter to decisions.
+	// settings are the settings of the actuator that matter to decisions.
 	settings actuate.Options
-	// unsettled is why settings of the actuator are not known.
+	// unsettled is why settings of the actuator are unknown.
 	unsettled error
-	// connection is the one of the command to NATS, and tunnel what it goes through. Both are nil before, and the tunnel if an address is given.
+	// connection is the command's connection to NATS, and tunnel its tunnel. Both are nil before, and the tunnel also if an address is given.
 	connection *nats.Conn
 	tunnel     *tunnel
-	// warned says that the user knows that the certificate of NATS is not verified.
+	// warned says that the user was told that the certificate of NATS is not verified.
 	warned   bool
 	terminal terminal
 	// files is the directory with copies of files of the installation. It is empty if there are none.
@@ -69,7 +69,7 @@ func (p *Plugin) Close() {
 	}
 }
 
-// prepare opens the access to the API server and finds the installation, unless the flags say everything that is needed of it.
+// prepare opens the access to the API server and finds the installation, unless the flags are enough.
 func (p *Plugin) prepare(cmd *cobra.Command, _ []string) error {
 	if err := p.open(cmd.Flags()); err != nil || p.isGiven() {
 		return err
@@ -85,10 +85,10 @@ func (p *Plugin) prepareSettings(cmd *cobra.Command, _ []string) error {
 	return p.settle(cmd.Context(), cmd.ErrOrStderr())
 }
 
-// isGiven reports whether flags have the address of NATS and the cluster.
+// isGiven reports whether flags set the address of NATS and the cluster.
 func (p *Plugin) isGiven() bool { return p.nats.URL != "" && p.cluster != "" }
 
-// open opens the access to the API server, and sets the namespace of the context where the command defaults to that.
+// open opens the access to the API server, and sets the namespace of the context where it is the default of a flag.
 func (p *Plugin) open(flags *pflag.FlagSet) error {
 	if err := p.access.open(p.version, nil); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (p *Plugin) open(flags *pflag.FlagSet) error {
 	return namespace.Value.Set(p.access.namespace)
 }
 
-// find finds the installation, and takes from it what the flags do not say.
+// find finds the installation, and takes from it the settings that the flags do not set.
 func (p *Plugin) find(ctx context.Context) error {
 	installed, err := find(ctx, p.access.typed, p.namespace)
 	if err != nil {
@@ -118,21 +118,21 @@ func (p *Plugin) find(ctx context.Context) error {
 	return nil
 }
 
-// confirm asks whether an installation is meant that was found outside of the usual namespace. Otherwise, whoever may make a StatefulSet in any
-// namespace would choose what commands show, and to which NATS they talk.
+// confirm asks whether to use an installation outside of the usual namespace. Otherwise, anyone who may create a StatefulSet in any namespace could
+// determine the output of commands, and the NATS that they connect to.
 func (p *Plugin) confirm(ctx context.Context, found *installation) error {
 	if p.namespace == "" && found.namespace != usualNamespace {
 		if !p.terminal.agrees(ctx, fmt.Sprintf("Found outside of namespace %s: %s. Is it the installation?", usualNamespace, found)) {
 			return fmt.Errorf("found outside of namespace %s: %s; if it is the installation, give --installation=%s",
 				usualNamespace, found, found.namespace)
 		}
-		p.namespace = found.namespace // It is asked once.
+		p.namespace = found.namespace // The question is asked once.
 	}
 	return nil
 }
 
-// settle finds the installation and reads the settings of its actuator. If flags have the address of NATS and the cluster, it works without an
-// installation, too. It writes to errOut why settings are not known.
+// settle finds the installation and reads the settings of its actuator. If flags set the address of NATS and the cluster, it also works without an
+// installation. It writes to errOut why settings are unknown.
 func (p *Plugin) settle(ctx context.Context, errOut io.Writer) error {
 	isGiven := p.isGiven()
 	if p.unsettled = p.find(ctx); p.unsettled != nil && !isGiven {
@@ -147,7 +147,7 @@ func (p *Plugin) settle(ctx context.Context, errOut io.Writer) error {
 	return nil
 }
 
-// readSettings reads the settings of the installation's actuator. An error is about some of them; the others are set.
+// readSettings reads the settings of the installation's actuator. If some cannot be read, it returns an error and sets the others.
 func (p *Plugin) readSettings(ctx context.Context) error {
 	flags := pflag.NewFlagSet("actuator", pflag.ContinueOnError)
 	p.settings.AddDecisionFlags(flags)

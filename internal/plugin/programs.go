@@ -22,7 +22,7 @@ const (
 
 type program struct {
 	Name string `json:"name"`
-	// Ready is how many of its pods are ready, and Replicas how many it should have.
+	// Ready is the number of ready pods, and Replicas the desired number.
 	Ready    int32 `json:"ready"`
 	Replicas int32 `json:"replicas"`
 	// Version is the tag of the image, or its digest if it has no tag.
@@ -56,7 +56,7 @@ func newProgram(name string, ready int32, replicas *int32, pod corev1.PodSpec) p
 	if replicas != nil {
 		p.Replicas = *replicas
 	}
-	// Other containers may have been added before the program's own.
+	// Injected containers may come before the program's own.
 	at := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == strings.TrimPrefix(name, "keyturn-") })
 	if at = max(at, 0); at < len(pod.Containers) {
 		p.Version = versionOf(pod.Containers[at].Image)
@@ -79,12 +79,12 @@ type leader struct {
 	Lost bool `json:"lost,omitempty"`
 }
 
-// elects reports whether the actuators elect a leader. Actuators that post to a webhook do not: the chart has its address in a Secret, and with it
-// KEYTURN_RELOADER, which is nowhere else in one.
+// elects reports whether the actuators elect a leader. Actuators that post to a webhook do not: the chart has its address in a Secret, together with
+// KEYTURN_RELOADER, which is not in a Secret otherwise.
 func (i *installation) elects() bool {
 	elect, err := strconv.ParseBool(i.settings["KEYTURN_LEADER_ELECT"])
 	var options actuate.Options
-	_ = options.Reloader.Set(i.settings["KEYTURN_RELOADER"]) // it has no error
+	_ = options.Reloader.Set(i.settings["KEYTURN_RELOADER"]) // Set returns no error for it.
 	inSecret := slices.ContainsFunc(i.container.Env, func(v corev1.EnvVar) bool {
 		return v.Name == "KEYTURN_RELOADER" && v.ValueFrom != nil && v.ValueFrom.SecretKeyRef != nil
 	})
@@ -97,7 +97,7 @@ func (i *installation) isDry() bool {
 	return dry && err == nil
 }
 
-// leaseName returns the name of the Lease: a dry run has one of its own.
+// leaseName returns the name of the Lease. A dry run has its own.
 func (i *installation) leaseName() string {
 	if i.isDry() {
 		return leaseName + "-dry-run"
@@ -108,7 +108,7 @@ func (i *installation) leaseName() string {
 // leader returns the holder of the Lease. It returns nil if there is none, or if there is no election.
 func (i *installation) leader(ctx context.Context, now time.Time) (*leader, error) {
 	if !i.elects() {
-		return nil, nil //nolint:nilnil // All act. A Lease may be left of earlier settings.
+		return nil, nil //nolint:nilnil // All actuators act. A Lease may be left from earlier settings.
 	}
 	name := i.leaseName()
 	lease, err := i.client.CoordinationV1().Leases(i.namespace).Get(ctx, name, metav1.GetOptions{})
@@ -120,7 +120,7 @@ func (i *installation) leader(ctx context.Context, now time.Time) (*leader, erro
 	}
 	holder, renewed := lease.Spec.HolderIdentity, lease.Spec.RenewTime
 	if holder == nil || *holder == "" || renewed == nil || lease.Spec.LeaseDurationSeconds == nil {
-		return nil, nil //nolint:nilnil // The last one has given it up.
+		return nil, nil //nolint:nilnil // The last leader has given it up.
 	}
 	lost := now.Sub(renewed.Time) > time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second
 	return &leader{Pod: *holder, Renewed: renewed.Time, Lost: lost}, nil

@@ -10,9 +10,9 @@ import (
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
-// rotation is a change and everything that it led to.
+// rotation is a change with all its effects.
 type rotation struct {
-	// id is the id of the change, and root its event, or nil if that is not among the events that were read.
+	// id is the id of the change, and root its event, or nil if that was not read.
 	id    string
 	root  *fact
 	facts []*fact
@@ -47,15 +47,15 @@ func group(facts []fact) []*rotation {
 }
 
 type grouping struct {
-	// changes has all changes by id, and rotations has the rotations by the id of their first change.
+	// changes contains all changes by id, and rotations the rotations by the id of their first change.
 	changes   map[string]*fact
 	rotations map[string]*rotation
 }
 
-// near is how far apart the events of an ExternalSecret or a Certificate and of the Secret that it wrote may be.
+// near is the maximum time between the events of an ExternalSecret or a Certificate and of the Secret that it wrote.
 const near = time.Minute
 
-// adoptWriters makes ExternalSecrets and Certificates that name no cause the children of the Secret that they wrote. Only the time connects the two.
+// adoptWriters makes ExternalSecrets and Certificates without a cause the children of the Secret that they wrote. Only their times connect them.
 func (g *grouping) adoptWriters(facts []fact) {
 	writers := make(map[eventObject][]*fact)
 	for i := range facts {
@@ -89,7 +89,7 @@ func (g *grouping) known(ids []string) string {
 // maxDepth is the maximum number of links from the first write to a Secret. More would be a cycle, which only a forged event can cause.
 const maxDepth = 8
 
-// root returns the id of the first change that a change goes back to. That one may not have been read.
+// root returns the id of the first change that led to a change. Its event may not have been read.
 func (g *grouping) root(id string) string {
 	for range maxDepth {
 		change := g.changes[id]
@@ -118,7 +118,7 @@ func (g *grouping) roots(f *fact) []string {
 	return roots
 }
 
-// start returns when the change was written, or the time of the first event if that is not known.
+// start returns when the change was written, or the time of the first event if that is unknown.
 func (r *rotation) start() time.Time {
 	if r.root != nil && !r.root.written.IsZero() && r.root.written.Before(r.root.at) {
 		return r.root.written
@@ -126,9 +126,9 @@ func (r *rotation) start() time.Time {
 	return r.facts[0].at
 }
 
-// matches reports whether the rotation has, for each option that is set, an event that matches it.
+// matches reports whether the rotation has a matching event for each option that is set.
 func (r *rotation) matches(o *inspect.HistoryOptions) bool {
-	// A secret in a store has no namespace, and counts if a source is asked for.
+	// A secret in a store has no namespace, and counts if a source is requested.
 	isWithin := func(f *fact) bool {
 		return o.Namespace == "" || f.object.namespace == o.Namespace || f.kind == events.KindOpenBao && o.Source != ""
 	}
@@ -149,12 +149,12 @@ func (r *rotation) matches(o *inspect.HistoryOptions) bool {
 	return true
 }
 
-// uneventful reports whether the change led to nothing, not even a failure.
+// uneventful reports whether the change had no effect, not even a failure.
 func (r *rotation) uneventful() bool {
 	return !slices.ContainsFunc(r.facts, func(f *fact) bool { return !f.isChange() || f.verb == events.VerbFailed })
 }
 
-// rows returns a row for each object, with its state at the given time. Latest has what was last done to each workload.
+// rows returns a row for each object, with its state at the given time. Latest contains the last event of each workload.
 func (r *rotation) rows(now time.Time, latest map[eventObject]*fact) []*row {
 	of, at := make(map[eventObject][]*fact), make(map[string]time.Time)
 	for _, f := range r.facts {
@@ -183,8 +183,8 @@ func (r *rotation) rows(now time.Time, latest map[eventObject]*fact) []*row {
 	return rows
 }
 
-// compare orders rows by cluster, that of the change first. Within a cluster, the chain of sources from the write comes first, in its order, and
-// then the workloads, the most urgent first.
+// compare orders rows by cluster, beginning with that of the change. Within a cluster, the chain of sources from the write comes first, in its order,
+// and then the workloads, the most urgent first.
 func (r *rotation) compare(a, b *row) int {
 	first := r.facts[0].object.cluster
 	if r.root != nil {

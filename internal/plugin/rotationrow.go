@@ -14,7 +14,7 @@ type state int
 const (
 	// seen means that a source changed.
 	seen state = iota
-	// skipped means that nothing was done, or that what was done has been superseded.
+	// skipped means that nothing was done, or that it has been superseded.
 	skipped
 	ready
 	running
@@ -30,7 +30,7 @@ func (s state) String() string { return tones[s] }
 // pending is the tone of the time between a change and the first decision about it.
 const pending = "pending"
 
-// bar is a period in which an object was in one phase. Its tone is that of a state, or pending.
+// bar is a period in which an object was in one phase. Its tone is a state's tone, or pending.
 type bar struct {
 	from, to time.Time
 	tone     string
@@ -43,30 +43,30 @@ type step struct {
 }
 
 type row struct {
-	// id is that of the row in the page.
+	// id is the id of the row in the page.
 	id     string
 	object eventObject
 	// source says that the object is part of the chain from the write, and not a workload.
 	source bool
 	state  state
-	// word is the state in a word or two, and why is the reason with its sentence.
+	// word is the state in one or two words, and why is the reason with its sentence.
 	word, why string
-	// since says what has happened to the object in a later rotation.
+	// since says what happened to the object in a later rotation.
 	since string
 	bars  []bar
 	steps []step
 	// first is the time of the first event about the object, and last the end of its last phase.
 	first, last time.Time
-	// open is the phase that has not ended.
+	// open is the unfinished phase.
 	open bar
 }
 
-// newRow returns the row for the events about an object, which must be in order of time. Start is when the rotation began, and known is when
-// the object's change was first seen, or zero if it was not.
+// newRow returns the row for the events about an object, which must be in order of time. Start is when the rotation began. Known is when the object's
+// change was first seen, or zero.
 func newRow(facts []*fact, start, known time.Time) *row {
 	r := &row{object: facts[0].object, first: facts[0].at, open: bar{from: known, tone: pending}}
 	if isSynced(facts[0]) {
-		r.source, r.open.tone = true, running.String() // The operator has been at work since the change in the store.
+		r.source, r.open.tone = true, running.String() // The operator has been working since the change in the store.
 		if !known.IsZero() && known.Before(r.first) {
 			r.first = known
 		}
@@ -98,7 +98,7 @@ func (r *row) addChange(f *fact, start time.Time) {
 		r.close(f.at, ready.String())
 	}
 	r.open = bar{}
-	if r.state != ready { // Synced says more
+	if r.state != ready { // The text of the sync is more specific.
 		r.state, r.word = seen, word
 	}
 	r.why = join(f.reason, f.about)
@@ -123,7 +123,7 @@ func (r *row) addOutcome(f *fact) {
 		r.settle(f, failed, "Failed")
 	case events.VerbSkipped:
 		if f.started.IsZero() && r.state >= ready && r.state != waiting {
-			return // It was rolled for that already.
+			return // It was rolled for the change already.
 		}
 		word := "Not rolled"
 		switch {
@@ -136,7 +136,7 @@ func (r *row) addOutcome(f *fact) {
 	}
 }
 
-// start begins the roll, if it has not begun: the outcome at its end has the time of the start again.
+// start begins the roll, unless it has begun, because the outcome at its end has the time of the start, too.
 func (r *row) start(f *fact) {
 	if f.started.IsZero() || f.started.After(f.at) || r.open.tone == running.String() {
 		return
@@ -163,7 +163,7 @@ func (r *row) close(at time.Time, tone string) {
 	r.open = bar{}
 }
 
-// end ends the phase that is still open, at the time of the page, or at that of the later roll that superseded it.
+// end ends the open phase, at the time of the page, or of the later roll that superseded it.
 func (r *row) end(now time.Time, later *fact) {
 	if later != nil && r.state >= running {
 		r.since = laterWords[later.verb] + " since for a later change, at " + later.at.UTC().Format(time.DateTime) + " UTC"
@@ -181,10 +181,10 @@ func (r *row) end(now time.Time, later *fact) {
 	r.steps = append(r.steps, step{at: now, tone: tone})
 }
 
-// urgent reports whether someone may have to do something about the object.
+// urgent reports whether a user may have to act.
 func (r *row) urgent() bool { return (r.state == failed || r.state == waiting) && r.since == "" }
 
-// settled returns the state of the row, except that what a later rotation has superseded counts as skipped.
+// settled returns the state of the row, or skipped if a later rotation has superseded it.
 func (r *row) settled() state {
 	if r.since != "" {
 		return skipped
@@ -197,10 +197,10 @@ var changeWords = map[events.Verb]string{
 	events.VerbSynced: "Synced", events.VerbIssued: "Issued", events.VerbFailed: "Failed",
 }
 
-// laterWords say what has happened to a workload since.
+// laterWords describe what happened to a workload since.
 var laterWords = map[events.Verb]string{events.VerbStarted: "Rolling", events.VerbCompleted: "Ready", events.VerbFailed: "Failed"}
 
-// isSynced reports whether an event is about an ExternalSecret, which is not a workload even if it has an outcome.
+// isSynced reports whether an event is about an ExternalSecret, which is not a workload although it may have an outcome.
 func isSynced(f *fact) bool {
 	return strings.HasPrefix(f.object.name, string(events.KindExternalSecret)+"/")
 }

@@ -17,7 +17,7 @@ import (
 
 var reference = regexp.MustCompile(`\$\([A-Za-z_][A-Za-z0-9_]*\)`)
 
-// unknown returns the names of the Secrets from which the actuator may have settings. The Secrets are not read. I is nil if there is no installation.
+// unknown returns the names of the Secrets from which the actuator may have settings. The Secrets are not read. I may be nil.
 func (i *installation) unknown() []string {
 	if i == nil {
 		return nil
@@ -103,8 +103,7 @@ func arguments(words []string) map[string]string {
 	return flags
 }
 
-// configMap returns the data of a ConfigMap, or nil if it does not exist. It must be an optional one then, because the pods
-// would not run without one that they need.
+// configMap returns the data of a ConfigMap, or nil if it does not exist. In this case it must be optional, because the pods would not run otherwise.
 func (i *installation) configMap(ctx context.Context, name string) (map[string]string, error) {
 	configMap, err := i.client.CoreV1().ConfigMaps(i.namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -116,14 +115,14 @@ func (i *installation) configMap(ctx context.Context, name string) (map[string]s
 	return configMap.Data, nil
 }
 
-// taken are the flags that commands take from an installation, if the user has not given them: what decides there. Whoever may write the ConfigMap or
-// the StatefulSet chooses them, so none may name a file, a destination or an action of this machine. Files are copied instead: see copied.
+// taken are the flags that commands take from an installation if the user has not set them, because they affect decisions. Whoever may write the
+// ConfigMap or the StatefulSet sets them, so none may name a file, a destination or an action on this machine. Files are copied: see copied.
 var taken = []string{
 	"cluster", "dry-run", "ignore-namespaces", "jobs", "max-rolls-per-hour", "min-interval", "namespaces", "reload-in-place", "reloader", "roll-all",
 	"roll-on-create", "roll-on-delete", "stores-from", "trace-url", "window", "workload-kinds",
 }
 
-// setting returns a variable of the installation if it is that of a flag that commands take from it.
+// setting returns a variable of the installation if commands take its flag from there.
 func (i *installation) setting(variable string) (string, bool) {
 	if !slices.ContainsFunc(taken, func(flag string) bool { return commands.EnvironmentVariable(flag) == variable }) {
 		return "", false
@@ -132,7 +131,7 @@ func (i *installation) setting(variable string) (string, bool) {
 	return value, set
 }
 
-// mounted returns the volume that has a file in the actuator's pods, and the path within the volume.
+// mounted returns the volume with a file of the actuator's pods, and the path within the volume.
 func (i *installation) mounted(file string) (*corev1.Volume, string) {
 	for _, mount := range i.container.VolumeMounts {
 		within, found := strings.CutPrefix(file, mount.MountPath)

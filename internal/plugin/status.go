@@ -18,7 +18,7 @@ import (
 type status struct {
 	Installation string    `json:"installation"`
 	Programs     []program `json:"programs"`
-	// Leader is the actuator that leads. It is nil if none does, or if there is no election.
+	// Leader is the leading actuator. It is nil if none leads, or if there is no election.
 	Leader *leader `json:"leader,omitempty"`
 	// DryRun says that the actuators roll nothing.
 	DryRun bool `json:"dryRun,omitempty"`
@@ -49,7 +49,7 @@ func (p *Plugin) statusCommand() *cobra.Command {
 					fmt.Fprint(p.terminal.screen, clearScreen)
 				}
 				if err := p.showStatus(cmd.Context(), output, namespace, since, out); err != nil {
-					fmt.Fprintln(cmd.ErrOrStderr(), events.Printable(err.Error())) // It may be over when it is shown again.
+					fmt.Fprintln(cmd.ErrOrStderr(), events.Printable(err.Error())) // The error may be gone at the next update.
 				}
 				if !kube.Sleep(cmd.Context(), checkInterval) {
 					return nil
@@ -65,7 +65,7 @@ func (p *Plugin) statusCommand() *cobra.Command {
 	return cmd
 }
 
-// clearScreen clears a terminal, and continues at its top.
+// clearScreen clears a terminal and moves to its top.
 const clearScreen = "\x1b[H\x1b[2J"
 
 func (p *Plugin) showStatus(ctx context.Context, output inspect.Format, namespace string, since time.Duration, out io.Writer) error {
@@ -74,7 +74,7 @@ func (p *Plugin) showStatus(ctx context.Context, output inspect.Format, namespac
 		return err
 	}
 	if err := p.readStatus(ctx, &s, namespace, since); err != nil {
-		// A program that does not run may be the reason.
+		// A program that is not running may be the reason.
 		if output == inspect.Table || output == inspect.Wide {
 			s.writePrograms(out)
 		}
@@ -123,7 +123,7 @@ func (s *status) write(out io.Writer, format inspect.Format) error {
 
 	err := errors.Join(s.writeStreams(out), s.writeWorkloads(out, format, "WAITING", s.Waiting), s.writeWorkloads(out, format, "FAILED", s.Failed),
 		s.writeWorkloads(out, format, "ROLLING", s.Rolling))
-	if len(s.Waiting)+len(s.Failed)+len(s.Rolling) == 0 && !s.DryRun { // A dry run does not say what waits.
+	if len(s.Waiting)+len(s.Failed)+len(s.Rolling) == 0 && !s.DryRun { // A dry run has no information about waits.
 		fmt.Fprintln(out, "\nNothing waits, is being rolled, or has failed.")
 	}
 	return err
@@ -153,7 +153,7 @@ func (s *status) writePrograms(out io.Writer) {
 	}
 }
 
-// writeStreams writes how much each stream holds, and whether there are new dead letters.
+// writeStreams writes the usage of each stream, and whether there are new dead letters.
 func (s *status) writeStreams(out io.Writer) error {
 	rows := [][]any{{"STREAM", "MESSAGES", "SIZE", "LIMIT"}}
 	for _, stream := range s.Streams {
@@ -170,7 +170,7 @@ func (s *status) writeStreams(out io.Writer) error {
 	return err
 }
 
-// statusRows limits each list of workloads, so that the status fits on a screen. It does not apply to the format wide.
+// statusRows limits each list of workloads, so that the status fits on a screen. The format wide has no limit.
 const statusRows = 10
 
 // writeWorkloads writes a list of workloads, the newest last.

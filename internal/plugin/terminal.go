@@ -15,24 +15,24 @@ import (
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
-// terminal is what a command has of the terminal in which it runs.
+// terminal is a command's access to its terminal.
 type terminal struct {
-	// screen is the output itself, for what controls it. Nothing of a cluster may be written there.
+	// screen is the output itself, for control sequences. Never write text from a cluster there.
 	screen io.Writer
-	// errOut is for what people are to know besides the output.
+	// errOut is for messages besides the output.
 	errOut io.Writer
-	// answers is where a person answers what is asked on errOut. It is nil if no one is there.
+	// answers is the input for answers to questions on errOut. It is nil if no person is there.
 	answers io.Reader
 }
 
-// agrees asks a question, and reports whether the answer is yes. If no one is there, it is not.
+// agrees asks a question, and reports whether the answer is yes. Without a person, it is no.
 func (t *terminal) agrees(ctx context.Context, question string) bool {
 	if t.answers == nil {
 		return false
 	}
 	fmt.Fprintf(t.errOut, "%s [y/N] ", question)
 	lines := make(chan string, 1)
-	go func() { // Reading from a terminal cannot be interrupted: it ends with the process.
+	go func() { // A read from a terminal cannot be interrupted, and ends with the process.
 		line, _ := bufio.NewReader(t.answers).ReadString('\n')
 		lines <- line
 	}()
@@ -58,8 +58,7 @@ func isTerminal(stream any) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// guard makes all commands write through printers: what a cluster or a server says does not control the terminal, whichever command shows it. It runs
-// before each command.
+// guard makes all commands write through printers, so that text from a cluster or a server cannot control the terminal. It runs before each command.
 func (p *Plugin) guard(cmd *cobra.Command, _ []string) {
 	root := cmd.Root()
 	p.terminal = terminal{screen: root.OutOrStdout(), errOut: commands.TextPrinter(root.ErrOrStderr())}

@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/inspect"
 )
 
-// The limits of a page. The page says what it leaves out.
+// These limit a page, which names its omissions.
 const (
 	maxEvents    = 20_000
 	maxRotations = 50
@@ -23,8 +23,8 @@ const (
 	maxOthers    = 100
 )
 
-// timelineCommand returns the command that draws rotations as one page of HTML. A rotation is a change of a source with everything that it led to, on
-// one time axis, workload by workload and cluster by cluster.
+// timelineCommand returns the command that draws rotations as a page of HTML. A rotation is a change of a source with all its effects, on one time
+// axis, by workload and cluster.
 func (p *Plugin) timelineCommand() *cobra.Command {
 	var options inspect.HistoryOptions
 	var file string
@@ -58,13 +58,12 @@ func (p *Plugin) timelineCommand() *cobra.Command {
 
 // timeline collects the newest events of a history, and draws them.
 type timeline struct {
-	// options say which rotations to draw: those that have, for each option that is set, an event that matches it. A rotation is drawn with all its
-	// events.
+	// options select the rotations to draw: those with a matching event for each option that is set. A rotation is drawn with all its events.
 	options inspect.HistoryOptions
-	// now is when the page is made. The bars of workloads that still wait or roll end there.
+	// now is the time of the page, at which the bars of waiting and rolling workloads end.
 	now   time.Time
 	facts []fact
-	// dropped is how many events were dropped because newer ones filled the page.
+	// dropped is the number of events that were dropped because newer ones filled the page.
 	dropped int
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// fact is what the page needs to know about an event.
+// fact is the part of an event that the page needs.
 type fact struct {
 	verb   events.Verb
 	kind   events.Kind
@@ -18,14 +18,14 @@ type fact struct {
 	// id is the id of the event. Outcomes refer to changes by their ids.
 	id     string
 	causes []string
-	// sources are the names of what changed, for an outcome.
+	// sources are the names of the changed sources of an outcome.
 	sources []string
 	// at is the event's time. written is when its source was written, if known, and started is when the rollout began.
 	at, written, started time.Time
 	reason, message      string
-	// about has details of a change: its version, its author, its keys.
+	// about contains details of a change: its version, author and keys.
 	about string
-	// writer is what wrote a Secret: externalsecret/db.
+	// writer is the writer of a Secret: externalsecret/db.
 	writer string
 	trace  events.TraceContext
 }
@@ -41,7 +41,7 @@ func (f *fact) isChange() bool {
 	return f.kind != events.KindRollout && f.kind != events.KindProjection
 }
 
-// newFact returns the fact of an event. It returns false for events that are not part of a rotation, such as claims and heartbeats.
+// newFact returns the fact of an event. It returns false for events outside of rotations, such as claims and heartbeats.
 func newFact(stored events.Stored) (fact, bool) {
 	if c, err := stored.Change(); err == nil {
 		return changeFact(c), true
@@ -109,7 +109,7 @@ func projectionFact(p events.Projection) fact {
 	return f.bounded()
 }
 
-// The limits for each event. A message is a sentence, and of an outcome with more sources, the first ones are enough.
+// These limit each event. A message is a sentence, and the first sources of an outcome are enough.
 const (
 	maxText   = 1000
 	maxCauses = 100
@@ -124,7 +124,7 @@ func (f fact) bounded() fact {
 	return f
 }
 
-// cut returns the text as a printable line, without what exceeds the limit.
+// cut returns the text as a printable line within the limit.
 func cut(text string) string {
 	clean := events.Printable(text)
 	if runes := []rune(clean); len(runes) > maxText {

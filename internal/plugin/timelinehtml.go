@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// pageHTML is the frame of a page, with [[name]] where a part goes. The page has no script, and its Content-Security-Policy permits nothing but its
-// own style sheet.
+// pageHTML is the frame of a page, with [[name]] for each part. The page has no script, and its Content-Security-Policy permits only its own style
+// sheet.
 //
 //go:embed timeline.html
 var pageHTML string
@@ -21,11 +21,11 @@ var pageHTML string
 //go:embed timeline.css
 var pageCSS string
 
-// markup is a part of a page. Events are not trusted: their texts get into it by add alone, which escapes them. It does not use html/template, which
-// calls methods by name: the linker would keep the whole Kubernetes API.
+// markup is a part of a page. Events are not trusted: only add writes their texts, and escapes them. It does not use html/template, which calls
+// methods by name, so that the linker would keep the whole Kubernetes API.
 type markup struct{ strings.Builder }
 
-// piece is HTML with {} where a text goes, within an element or within the quotes of an attribute. A text is none: only a constant becomes one.
+// piece is HTML with {} for each text, within an element or the quotes of an attribute. Only constants are pieces.
 type piece string
 
 func (m *markup) add(p piece, texts ...string) {
@@ -56,7 +56,7 @@ func (m *markup) badge(tone, state string) {
 	m.add(`{}</span>`, state)
 }
 
-// part returns the markup that add makes.
+// part returns the markup that add writes.
 func part(add func(m *markup)) string {
 	var m markup
 	add(&m)
@@ -74,7 +74,7 @@ func (t *timeline) write(out io.Writer) error {
 	for _, tone := range []string{"seen", "patch", "ok", "wait", "run", "fail", "skip"} {
 		parts = append(parts, "[["+tone+"]]", part(func(m *markup) { m.sign(tone) }))
 	}
-	// It replaces in one pass, so what a text has in brackets stays as it is.
+	// The replacer works in one pass, so brackets in a text have no effect.
 	if _, err := strings.NewReplacer(parts...).WriteString(out, pageHTML); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}

@@ -10,23 +10,23 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// page is what a page shows. Its tables say in words what the lanes show, for screen readers and for paper.
+// page is the content of a page. Its tables describe the lanes in words, for screen readers and for paper.
 type page struct {
 	// clusters names the clusters of the rotations.
 	clusters string
-	// urgent are rows that someone may have to do something about.
+	// urgent are rows that may need an action.
 	urgent   []*row
 	sections []*section
 	// others are the changes that rolled nothing.
 	others []*fact
-	// left are sentences about what the page leaves out.
+	// left are sentences about omissions of the page.
 	left []string
 }
 
 // section is the part of a page about a rotation.
 type section struct {
 	id string
-	// object is what changed, and about has details of the change.
+	// object is the changed source, and about has details of the change.
 	object, where, word, about string
 	trace, traceLink           string
 	// worst is the most urgent state of the rows.
@@ -120,7 +120,7 @@ func (v *section) name(r *rotation, traceURL string) {
 		v.object, v.where, v.word, v.about = f.object.name, f.object.where(), strings.ToLower(changeWords[f.verb]), f.about
 	}
 	v.trace = f.trace.ID()
-	if events.ValidateTraceURL(traceURL) == nil { // A link with a script is none.
+	if events.ValidateTraceURL(traceURL) == nil { // A link with a script is not a valid URL.
 		v.traceLink = f.trace.Link(traceURL)
 	}
 }

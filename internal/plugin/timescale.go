@@ -26,7 +26,7 @@ func newScale(start, end time.Time) scale {
 	return scale{start: start, whole: float64(whole), unit: float64(max(whole/1000, finest))}
 }
 
-// position returns the position of a time, from 0 to 100. A time outside of the scale is at the nearer end.
+// position returns the position of a time, from 0 to 100. Times outside of the scale are at the nearer end.
 func (s *scale) position(t time.Time) float64 {
 	after := min(max(float64(t.Sub(s.start)), 0), s.whole)
 	return 100 * math.Log1p(after/s.unit) / math.Log1p(s.whole/s.unit)
@@ -35,7 +35,7 @@ func (s *scale) position(t time.Time) float64 {
 // percent returns the position of a time as an attribute.
 func (s *scale) percent(t time.Time) string { return fmt.Sprintf("%.2f%%", s.position(t)) }
 
-// width returns the width of a bar as an attribute. The shortest can still be seen.
+// width returns the width of a bar as an attribute. The shortest bar is still visible.
 func (s *scale) width(from, to time.Time) string {
 	return fmt.Sprintf("%.2f%%", max(s.position(to)-s.position(from), 0.2))
 }
@@ -49,7 +49,7 @@ var round = []time.Duration{
 // apart is the minimum distance of two labels on the axis, in percent.
 const apart = 11
 
-// ticks returns the times that the axis labels. The last one is its end.
+// ticks returns the times that the axis labels, with its end as the last.
 func (s *scale) ticks() []time.Duration {
 	var named []time.Duration
 	next := 0.0

@@ -26,7 +26,7 @@ const natsTimeout = 10 * time.Second
 type tunnel struct {
 	dialer httpstream.Dialer
 	port   string
-	// first has the connection to the API server with which the tunnel was opened, until Dial uses it.
+	// first contains the connection to the API server with which the tunnel was opened, until Dial uses it.
 	first chan httpstream.Connection
 
 	closed  chan struct{}
@@ -63,7 +63,7 @@ func openTunnel(ctx context.Context, a *access, namespace, pod string, port int)
 	return t, nil
 }
 
-// connect connects to the API server. It returns when ctx is done or the tunnel is closed. The library takes no context, so the dialing continues
+// connect connects to the API server. It returns when ctx is done or the tunnel is closed. The library takes no context, so it continues to dial
 // until the API server responds; the connection is then closed.
 func (t *tunnel) connect(ctx context.Context) (httpstream.Connection, error) {
 	type dialed struct {
@@ -93,8 +93,8 @@ func (t *tunnel) connect(ctx context.Context) (httpstream.Connection, error) {
 	}
 }
 
-// Dial opens a connection to the port, whatever the address. Each has its own connection to the API server: if the pod was replaced, everything on
-// an earlier one fails.
+// Dial opens a connection to the port, whatever the address. Each has its own connection to the API server, because everything on an earlier one
+// fails if the pod was replaced.
 func (t *tunnel) Dial(_, _ string) (net.Conn, error) {
 	var conn httpstream.Connection
 	select {
@@ -162,7 +162,7 @@ func (t *tunnel) close() {
 // forwardedConn is a connection to a pod. When it ends, Read returns the error that the kubelet has reported, if any.
 type forwardedConn struct {
 	net.Conn
-	// failed is closed when failure no longer changes.
+	// failed is closed when failure does not change any more.
 	failed  chan struct{}
 	failure error
 }
