@@ -17,24 +17,24 @@ import (
 	"github.com/keyturn/keyturn/internal/notify"
 )
 
-// Actuator is the program that rolls the workloads that depend on a changed source. Its fields are its options.
+// Actuator is the program that rolls workloads when their sources change. Its fields are its options.
 type Actuator struct {
 	Process Options
 	Actuate actuate.Options
 	Notify  notify.Options
-	// Call configures a webhook that is called instead of rolling workloads, if Actuate.Reloader has its URL. Actuate and Notify are then not used.
+	// Call configures a webhook that is called instead of rolling workloads, if Actuate.Reloader has its URL. Actuate and Notify are then unused.
 	Call notify.CallOptions
-	// Embedded configures the NATS server that runs in the process, instead of connecting to Process.NATS, if it has a folder for the streams.
+	// Embedded configures the NATS server in this process. If it has a folder for the streams, the server is used instead of Process.NATS.
 	Embedded embedded.Options
-	// Replicas is how many servers of keyturn nats keep the streams together, which the actuator then declares at Process.NATS. 0 means that an
-	// operator declares them.
+	// Replicas is the number of servers of keyturn nats that replicate the streams. If it is not 0, the actuator declares the streams at
+	// Process.NATS; otherwise, an operator declares them.
 	Replicas int
 
 	// server is the embedded server, after its start.
 	server *embedded.Server
-	// majority knows whether the server is one of most, if there are several.
+	// majority knows whether the server has contact with most servers, if there are several.
 	majority *bus.Majority
-	// guardInterval is how often the streams are compared with the required ones: once a minute, except in tests.
+	// guardInterval is the interval between comparisons of the streams with the required ones: one minute, except in tests.
 	guardInterval time.Duration
 }
 
@@ -50,8 +50,8 @@ func (a *Actuator) AddFlags(flags *pflag.FlagSet) {
 	a.Process.addClusterFlags(flags)
 	flags.StringSliceVar(&a.Actuate.Namespaces, "namespaces", nil, "`namespaces` whose workloads to roll, separated by commas; empty means all")
 	flags.StringSliceVar(&a.Actuate.StoresFrom, "stores-from", nil,
-		"other `clusters` whose watchers watch secret stores for this one, separated by commas; name@domain for one whose events the "+
-			"server of --nats-store-dir or --nats-replicas copies from that JetStream domain, over a leaf node that --nats-config defines")
+		"other `clusters` whose watchers watch secret stores for this one, separated by commas; name@domain if the "+
+			"server of --nats-store-dir or --nats-replicas copies their events from that JetStream domain, over a leaf node in --nats-config")
 	a.Process.addRunFlags(flags)
 	a.Actuate.AddFlags(flags)
 	a.Notify.AddFlags(flags)
@@ -62,7 +62,7 @@ func (a *Actuator) AddFlags(flags *pflag.FlagSet) {
 func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 	a.Actuate.Cluster, a.Call.URL = a.Process.Cluster, a.Actuate.Reloader.WebhookURL
 	if a.Embedded.StoreDir != "" {
-		// The address and the certificates are for people's commands, which read the pod's variables. The program itself connects within the process.
+		// Other commands in the pod read the address and the certificates from its variables. The program itself connects within the process.
 		nats := &a.Process.NATS
 		nats.URL, nats.CAFile = "", ""
 	}
@@ -76,8 +76,8 @@ func (a *Actuator) Run(ctx context.Context, log io.Writer, build Build) error {
 	})
 }
 
-// refuseTokens returns an error if the environment has a token of a secret store: only the watcher reads stores, and a variable that both programs
-// have comes from a ConfigMap.
+// refuseTokens returns an error if the environment has a token of a secret store: only the watcher reads stores, and a variable of both programs
+// would come from a ConfigMap.
 func refuseTokens(lookup func(string) (string, bool)) error {
 	for _, name := range []string{"BAO_TOKEN", "VAULT_TOKEN"} {
 		if _, set := lookup(name); set {
@@ -88,7 +88,7 @@ func refuseTokens(lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// validateCall returns an error if the options of the webhook are invalid, or are combined with others that cannot apply then.
+// validateCall returns an error if the options of the webhook are invalid, or combined with options that have no effect then.
 func (a *Actuator) validateCall() error {
 	if a.Call.URL != "" && (a.Actuate.DryRun || a.Actuate.ForceSync || a.Notify.ConfigFile != "") {
 		return errors.New("--reloader: webhook-url cannot be combined with --dry-run, --force-sync or --notify-config: " +
@@ -133,7 +133,7 @@ func (a *Actuator) prepare(r *runtime) (prepared, error) {
 	}
 	a.Actuate.WhileLeading = notifier.Run
 	a.Actuate.Identity, a.Actuate.Unfit = os.Getenv("POD_NAME"), a.unfit
-	// Elsewhere the account may have no Lease.
+	// The account may have no Lease in other namespaces.
 	a.Actuate.LeaseNamespace = cmp.Or(os.Getenv("POD_NAMESPACE"), a.Actuate.LeaseNamespace)
 	a.Actuate.Logger, a.Actuate.Tracer, a.Actuate.Meter = r.Logger, r.Tracer("actuate"), r.Meter("actuate")
 	a.Actuate.Progress = r.Progress("deciding")

@@ -19,7 +19,7 @@ import (
 // declareInterval is the pause before the streams are declared again.
 const declareInterval = time.Second
 
-const configUsage = "nats-server configuration `file` of that server: the address on which it listens, which is none without, authorization, " +
+const configUsage = "nats-server configuration `file` of that server: the address to listen on (none by default), authorization, " +
 	"accounts, TLS, leaf nodes, and a cluster block with the routes to all of 3 or 5 servers that keep the streams together"
 
 func (a *Actuator) addEmbeddedFlags(flags *pflag.FlagSet) {
@@ -27,7 +27,7 @@ func (a *Actuator) addEmbeddedFlags(flags *pflag.FlagSet) {
 		"`directory` for the streams of a NATS JetStream server that runs in this process and is used instead of --nats-url; empty runs none")
 	flags.StringVar(&a.Embedded.ConfigFile, "nats-config", "", configUsage)
 	flags.IntVar(&a.Replicas, "nats-replicas", 0,
-		"declare the streams at --nats-url, with this `number` of copies: of the servers of keyturn nats, one of which is at that address; "+
+		"declare the streams at --nats-url, with this `number` of copies, on servers of keyturn nats, one of which has that address; "+
 			"0 leaves that to an operator")
 }
 
@@ -45,8 +45,7 @@ func (a *Actuator) validateNATS() error {
 	return nil
 }
 
-// connect connects to NATS: to the embedded server, after starting it, or to the server at --nats-url. It declares the streams unless an operator
-// does.
+// connect connects to NATS: to the embedded server, which it starts, or to the server at --nats-url. It declares the streams unless an operator does.
 func (a *Actuator) connect(ctx context.Context, r *runtime) (*nats.Conn, error) {
 	replicas := a.Replicas
 	var further []nats.Option
@@ -60,7 +59,7 @@ func (a *Actuator) connect(ctx context.Context, r *runtime) (*nats.Conn, error) 
 		r.Health.AddReadiness("jetstream", server.Ready)
 		further = append(further, server.ClientOption())
 	case replicas > 0:
-		// The server beside this program comes back at its address. Those of the other pods are not for clients of this one.
+		// The server beside this program restarts at the same address. The servers of other pods are not for clients of this one.
 		further = append(further, nats.IgnoreDiscoveredServers())
 	}
 	connection, err := r.Connect(ctx, further...)
@@ -130,7 +129,7 @@ func (a *Actuator) guard(ctx context.Context, r *runtime, connection *nats.Conn,
 	return nil
 }
 
-// isLeaf reports whether the server with the streams is a leaf node of a hub, over which others may reach them. Such a server alone has a domain.
+// isLeaf reports whether the server with the streams is a leaf node of a hub, so that others may reach the streams. Only such a server has a domain.
 func (a *Actuator) isLeaf(ctx context.Context, js jetstream.JetStream) (bool, error) {
 	if a.server != nil {
 		return a.server.IsLeaf(), nil
@@ -142,8 +141,7 @@ func (a *Actuator) isLeaf(ctx context.Context, js jetstream.JetStream) (bool, er
 	return info.Domain != "", nil
 }
 
-// unfit returns why this actuator must not lead, or nil if it may. If its server is cut off from the others, it can do
-// nothing, while another actuator may.
+// unfit returns why this actuator must not lead, or nil if it may. If its server is cut off from the others, another actuator may still work.
 func (a *Actuator) unfit() error {
 	if a.majority == nil {
 		return nil
@@ -151,8 +149,8 @@ func (a *Actuator) unfit() error {
 	return a.majority.Lost()
 }
 
-// declare declares the streams, and returns them as it has declared them. With several actuators, their servers accept that only when most of them
-// are connected, and a server of another process may restart meanwhile, so it retries.
+// declare declares the streams, and returns them as declared. It retries, because several servers accept this only once most of them are connected,
+// and because a server in another process may restart.
 func (a *Actuator) declare(
 	ctx context.Context, r *runtime, js jetstream.JetStream, streams []jetstream.StreamConfig,
 ) ([]jetstream.StreamConfig, error) {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// isPrivate reports whether a path is a directory, and no link to one, that belongs to this user and to which nobody else may write.
+// isPrivate reports whether a path is a directory, not a link to one, that belongs to this user and to which nobody else may write.
 func isPrivate(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
@@ -23,8 +23,8 @@ func flock(file *os.File) error {
 	return refusal(syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
 }
 
-// refusal returns why a program must not use a directory whose lock the system answered for with err, or nil if it may. Some file systems, such as a
-// share of NFS without its service of locks, have none: there, it has to do that one pod at a time has the volume.
+// refusal returns why a program must not use a directory, given the error of its lock, or nil if it may. Some file systems, such as NFS without a
+// lock service, have no locks: there, it must be enough that only one pod at a time has the volume.
 func refusal(err error) error {
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):

@@ -18,7 +18,7 @@ import (
 const (
 	// claimTimeout bounds the requests to the stream.
 	claimTimeout = 10 * time.Second
-	// claimCheckInterval is how often the name of the cluster is claimed or checked again.
+	// claimCheckInterval is the interval between claims, or checks, of the cluster's name.
 	claimCheckInterval = time.Minute
 	// takenInterval is how often a running program logs that another cluster has its name.
 	takenInterval = time.Hour
@@ -27,28 +27,28 @@ const (
 // identity detects two clusters that are configured with the same name.
 //
 // A cluster is identified by the UID of its namespace kube-system. The watcher claims the cluster's name for that UID on the stream. At their start
-// and every minute after that, both programs compare the claim with their own cluster. If another cluster has the name at their start, they end with
-// an error that wraps bus.ErrClaimed. Later they only log it: the key of the watcher's NATS user is enough to claim, and must not end anybody. On the
-// NATS that the actuator embeds no other cluster can have the name, unless it is a leaf node, and bus.Claim takes it back. A claim that the stream
-// has lost, or that is a week old, is made again.
+// and every minute, both programs compare the claim with their own cluster. If another cluster has the name at the start, they end with an error that
+// wraps bus.ErrClaimed. Later they only log it, because the key of the watcher's NATS user is enough to claim a name, and must not be enough to stop
+// a program. On an embedded NATS, no other cluster can have the name, unless the NATS is a leaf node, and bus.Claim takes it back. A claim that the
+// stream has lost, or that is a week old, is made again.
 //
 // The check needs permission to get that namespace. Without it, as in an installation that is restricted to some namespaces, the program logs a
 // warning and runs unchecked.
 type identity struct {
-	// client reads the namespace kube-system. Nil means that the name has no cluster behind it: nothing is claimed or checked.
+	// client reads the namespace kube-system. Nil means that the name stands for no cluster: nothing is claimed or checked.
 	client kubernetes.Interface
-	// replaces is the UID of the cluster that had this name before. Empty if none did.
+	// replaces is the UID of the cluster that had this name before, empty if none did.
 	replaces string
 	// interval is claimCheckInterval, except in tests.
 	interval time.Duration
 	log      *slog.Logger
 }
 
-// keep repeats something until ctx is done, such as the claim or the check.
+// keep repeats a claim or a check until ctx is done.
 type keep func(ctx context.Context)
 
-// claimName claims the name of the bus's cluster after the API server has responded. Only that another cluster has the name is an error: anything
-// else, such as a missing permission on NATS, is logged, because the program can run nevertheless.
+// claimName claims the name of the bus's cluster after the API server has responded. It returns an error only if another cluster has the name.
+// Anything else, such as a missing permission on NATS, is logged, because the program can still run.
 func claimName(ctx context.Context, i identity, b *bus.Bus) (keep, error) {
 	return i.compare(ctx, b, b.Claim)
 }
@@ -58,7 +58,7 @@ func checkName(ctx context.Context, i identity, b *bus.Bus) (keep, error) {
 	return i.compare(ctx, b, b.CheckClaim)
 }
 
-// compare calls claim with the cluster's UID, and returns a keep that repeats that.
+// compare calls claim with the cluster's UID, and returns a keep that repeats the call.
 func (i identity) compare(ctx context.Context, b *bus.Bus, claim func(ctx context.Context, uid, replaces string) error) (keep, error) {
 	uid := i.uid(ctx)
 	if uid == "" {

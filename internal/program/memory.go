@@ -25,10 +25,9 @@ const (
 	trimWorth   = 8 << 20
 )
 
-// keepSmall keeps the memory of the process close to what it needs, until ctx is done. The programs are idle most of the time, and
-// Go's collector, which runs on allocation, would let them keep the garbage of a first list or a burst for minutes. So the heap may grow
-// less before a collection. When the program has become quiet, free memory is returned to the system, together with the code pages that
-// only the start needed.
+// keepSmall keeps the memory of the process close to its need, until ctx is done. The programs are idle most of the time, and Go's collector, which
+// runs on allocation, would let them keep the garbage of a first list or a burst for minutes. So the heap may grow less before a collection. When the
+// program has become quiet, free memory is returned to the system, together with code pages that were needed only at the start.
 //
 // A heap of less than small bytes is not collected: in a burst, a program with few live bytes would otherwise collect several times a
 // second, for a few megabytes each time, on a core that the API server may need.
@@ -63,10 +62,9 @@ func afterCollection(ctx context.Context, f func()) {
 	}, ctx)
 }
 
-// trimmer returns memory to the system when the program has become quiet: at once, and then again at intervals that double, because buffers are
-// released bit by bit. (NATS releases its buffers after 10 seconds, and its table of duplicates after minutes.) Once the interval is 8 minutes,
-// it stays so, and memory is returned only if enough was allocated: each check of who has claimed the name of the cluster makes NATS read a block
-// of 4 MB.
+// trimmer returns memory to the system when the program has become quiet: at once, and then at intervals that double, because buffers are released
+// bit by bit. (NATS releases its buffers after 10 seconds, and its table of duplicates after minutes.) The interval does not grow beyond 8 minutes,
+// and memory is then returned only if enough was allocated: each check of the claim on the cluster's name makes NATS read a block of 4 MB.
 type trimmer struct {
 	// allocated returns how many bytes have been allocated so far, including freed ones.
 	allocated func() uint64

@@ -25,10 +25,10 @@ import (
 // maxScrapes is how many scrapes are served concurrently. More are refused, so that they cannot pile up.
 const maxScrapes = 4
 
-// setUpMetrics sets up a meter provider with a reader for /metrics, if that is scraped, and one for the exporter that OTEL_METRICS_EXPORTER names, if
-// any. Without a reader it is a no-op.
+// setUpMetrics sets up a meter provider with a reader for /metrics, if that is scraped, and one for the exporter in OTEL_METRICS_EXPORTER, if any.
+// Without a reader, it is a no-op.
 func (t *Telemetry) setUpMetrics(ctx context.Context, res *resource.Resource, service Service) error {
-	registry := prometheus.NewRegistry() // Any dependency may write to the global one.
+	registry := prometheus.NewRegistry() // Any dependency may write to the global registry.
 	err := errors.Join(
 		registry.Register(collectors.NewGoCollector()), registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})))
 	if err != nil {

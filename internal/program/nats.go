@@ -12,16 +12,16 @@ import (
 	"github.com/keyturn/keyturn/internal/bus/embedded"
 )
 
-// NATS is the program that runs the NATS server of an installation in a process of its own. It has no client of the API server: what others send is
-// parsed here, and not by the process that may write workloads. Its fields are its options.
+// NATS is the program that runs the NATS server of an installation in a process of its own. It has no client of the API server, because it parses
+// messages of others, which the process that may write workloads should not do. Its fields are its options.
 type NATS struct {
-	// Process has the options of the process. Cluster only labels the metrics; Kube and NATS are not used.
+	// Process contains the options of the process. Cluster is only a label of the metrics; Kube and NATS are not used.
 	Process Options
 	Server  embedded.Options
-	// StorageKeyFile has the key with which the streams are encrypted. Empty, or a file that does not exist, means that new ones are not.
+	// StorageKeyFile contains the key that encrypts the streams. If it is empty, or the file does not exist, new streams are not encrypted.
 	StorageKeyFile string
 
-	running atomic.Pointer[embedded.Server] // is the server, after its start
+	running atomic.Pointer[embedded.Server] // the server, after its start
 }
 
 // NewNATS returns a server with the defaults.
@@ -36,7 +36,7 @@ func (n *NATS) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&n.Server.StoreDir, "nats-store-dir", "", "`directory` for the streams; required")
 	flags.StringVar(&n.Server.ConfigFile, "nats-config", "", configUsage)
 	flags.StringVar(&n.StorageKeyFile, "nats-storage-key", "",
-		"`file` with the key that encrypts the streams; a directory whose streams began without one stays as it is")
+		"`file` with the key that encrypts the streams; a directory with unencrypted streams stays unencrypted")
 }
 
 // Run runs the server until ctx ends or a step fails. An error about the options has a line for each problem. Log lines go to log.

@@ -45,28 +45,27 @@ func (o *Options) addClusterFlags(flags *pflag.FlagSet) {
 	o.NATS.AddFlags(flags)
 }
 
-// addServerFlags adds the flags of a program that has NATS within its process: the cluster and its API server.
+// addServerFlags adds the flags of a program with NATS in its process: the cluster and its API server.
 func (o *Options) addServerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Cluster, "cluster", o.Cluster, "`name` of the cluster in subjects and events, a DNS label")
 	o.Kube.AddFlags(flags)
 }
 
-// addRunFlags adds the flags of a program that compares the identity of the cluster.
+// addRunFlags adds the flags of a program that checks the identity of the cluster.
 func (o *Options) addRunFlags(flags *pflag.FlagSet) {
 	o.addServingFlags(flags)
 	flags.StringVar(&o.ReplacesCluster, "replaces-cluster", "",
 		"`UID` of the namespace kube-system of the cluster that this one replaces under the same name")
 }
 
-// addServingFlags adds the flags of a program that does not compare the identity of the cluster.
+// addServingFlags adds the flags of a program that does not check the identity of the cluster.
 func (o *Options) addServingFlags(flags *pflag.FlagSet) {
 	o.Log.AddFlags(flags)
 	flags.StringVar(&o.MetricsAddr, "metrics-addr", o.MetricsAddr, "`address` that serves /metrics; empty turns it off")
 	flags.StringVar(&o.HealthAddr, "health-addr", o.HealthAddr, "`address` that serves /livez and /readyz; empty turns it off")
 }
 
-// validate returns an error with a line for each invalid field: the flag, its value and the allowed ones. The parts of the program that use
-// Cluster validate it.
+// validate returns an error with a line for each invalid field: the flag, its value and the valid ones. The parts of the program validate Cluster.
 func (o *Options) validate() error {
 	errs := []error{o.Log.Validate()}
 	if !validAddr(o.MetricsAddr) {

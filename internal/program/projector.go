@@ -37,8 +37,8 @@ func (p *Projector) Run(ctx context.Context, log io.Writer, build Build) error {
 	}
 	return run(ctx, program{
 		Name: "projector", Build: build, Options: p.Process, Log: log,
-		// It does not compare the identity of the cluster, because that needs permission to read a namespace. If another cluster has the same
-		// name, its events only make this one compare its own Secret needlessly.
+		// The projector does not check the identity of the cluster, because that takes permission to read a namespace. If another cluster has the
+		// same name, its events only cause needless comparisons here.
 		Parts: []part{{Role: "projector", Prepare: p.prepare}},
 	})
 }

@@ -13,21 +13,21 @@ import (
 // profileLimit is how long a profile may take. The default of a request is 30 seconds.
 const profileLimit = 5 * time.Minute
 
-// Reloader runs the watcher and the actuator in one process, around a NATS server that only they reach. Its fields are its options.
+// Reloader runs the watcher and the actuator in one process, with a NATS server that only they can reach. Its fields are its options.
 type Reloader struct {
-	// Process has the options of the process. Of the process options of the two programs, only Kube is used.
+	// Process contains the options of the process. Of the process options of the two programs, only Kube is used.
 	Process  Options
 	Watcher  *Watcher
 	Actuator *Actuator
-	// StateDir is where the streams and, unless the watcher has a key file, the fingerprint key are kept. Empty means a temporary directory.
+	// StateDir contains the streams and, unless the watcher has a key file, the fingerprint key. Empty means a temporary directory.
 	StateDir string
-	// PprofAddr is the host:port that serves profiles. Empty means off.
+	// PprofAddr is the host:port that serves profiles. Empty means none.
 	PprofAddr string
 	// Notes are logged as warnings at the start.
 	Notes []Note
 }
 
-// Note tells users something about a setting that was accepted.
+// Note is a message to users about an accepted setting.
 type Note struct{ Setting, Text string }
 
 // NewReloader returns a Reloader with the defaults.
@@ -72,8 +72,8 @@ func (r *Reloader) warn(ctx context.Context, runtime *runtime, s state) {
 	runtime.Logger.WarnContext(ctx, "watcher and actuator share one process, so one account reads secrets and writes workloads; "+
 		"changes made while it is down are found only if its state directory is kept", "state_dir", s.dir, "new", s.made)
 	if r.StateDir == "" {
-		runtime.Logger.WarnContext(ctx, "the state is in a temporary directory, which goes with the container or the pod: after that, what waited "+
-			"to be rolled is forgotten, changes made meanwhile are not found, and nothing is rolled that has not changed", "state_dir", s.dir)
+		runtime.Logger.WarnContext(ctx, "the state is in a temporary directory, which is lost with the container or the pod: pending rolls are then "+
+			"forgotten, and changes made meanwhile are not found, but unchanged sources roll nothing", "state_dir", s.dir)
 	}
 	for _, note := range r.Notes {
 		runtime.Logger.WarnContext(ctx, "setting has a different effect here", "setting", note.Setting, "effect", note.Text)

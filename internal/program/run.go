@@ -22,16 +22,16 @@ type program struct {
 	// Name is the last part of the program's name in telemetry and in NATS's monitoring, such as watcher.
 	Name string
 	Build
-	// Options come from the flags. They must be valid.
+	// Options are the options from flags. They must be valid.
 	Options Options
-	// Log is where log lines go.
+	// Log receives the log lines.
 	Log io.Writer
-	// Parts run concurrently. They are prepared, connected and identified in this order, and share everything else. When one of them ends, all do.
+	// Parts run concurrently. They are prepared, connected and identified in this order, and share everything else. When one of them ends, all end.
 	Parts []part
-	// OneServer serves the probes at the address of the metrics too, and liveness also as /live. Metrics are served after the program has been
-	// ready. Options.HealthAddr is then not used.
+	// OneServer serves the probes also at the address of the metrics, and liveness also as /live. Metrics are served once the program has been ready.
+	// Options.HealthAddr is then not used.
 	OneServer bool
-	// Servers are further servers, besides metrics and health. Default none.
+	// Servers are servers in addition to metrics and health. Default none.
 	Servers []server
 }
 
@@ -41,14 +41,14 @@ type part struct {
 	Role string
 	// Prepare creates the work from its flags, before the program listens or connects, and adds its health checks to r.
 	Prepare func(r *runtime) (prepared, error)
-	// Connect connects to NATS with r.Connect. Nil means just that.
+	// Connect connects to NATS. Nil means r.Connect.
 	Connect func(ctx context.Context, r *runtime) (*nats.Conn, error)
 	// Identify is claimName or checkName. Nil means that no other cluster can be on the bus.
 	Identify func(ctx context.Context, of identity, b *bus.Bus) (keep, error)
 }
 
 type prepared struct {
-	// Client is the client for the cluster whose identity is compared. Nil means that there is no cluster behind the name.
+	// Client is the client for the cluster whose identity is checked. Nil means that the name stands for no cluster.
 	Client kubernetes.Interface
 	// Run does the work until ctx ends.
 	Run func(ctx context.Context, b *bus.Bus) error
@@ -90,7 +90,7 @@ func (p *program) runParts(ctx context.Context, r *runtime) (err error) {
 			return err
 		}
 	}
-	// Listen before connecting to NATS, which can take any time: a program that waits is alive.
+	// Listen before connecting to NATS, which can take any time: a waiting program is alive.
 	if err := r.listen(ctx, *p); err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ func (p *program) runParts(ctx context.Context, r *runtime) (err error) {
 		}
 	}
 	if p.SmallHeap > 0 {
-		// The first lists, which come next, need more memory than anything later, and the code of the start, a third of all code, would still be in
-		// memory at that time.
+		// The first lists, which follow, need more memory than anything later, and the code of the start, a third of all code, would still be in
+		// memory then.
 		giveBack()
 	}
 	return runAll(ctx, parts)
@@ -131,7 +131,7 @@ func (r *runtime) listen(ctx context.Context, p program) error {
 func (p *program) setUp(ctx context.Context) (*runtime, error) {
 	logger := NewLogger(p.Log, p.Options.Log)
 	if p.SmallHeap > 0 {
-		Bridge(logger) //nolint:contextcheck // Lines of klog come without a context.
+		Bridge(logger) //nolint:contextcheck // klog has no context.
 	}
 	service := Service{Name: "keyturn-" + p.Name, Version: p.Version, Cluster: p.Options.Cluster, Scraped: p.Options.MetricsAddr != ""}
 	observed, err := Setup(ctx, service)
@@ -176,7 +176,7 @@ type running struct {
 	keeps     []keep
 }
 
-// identify connects to NATS, opens the bus and compares the identity of the cluster.
+// identify connects to NATS, opens the bus and checks the identity of the cluster.
 func (p *running) identify(ctx context.Context, o Options) error {
 	connect := p.part.Connect
 	if connect == nil {
@@ -206,7 +206,7 @@ func (p *running) identify(ctx context.Context, o Options) error {
 	return nil
 }
 
-// run does the work until that ends. Meanwhile it keeps the name of the cluster, and watches how full the history is.
+// run does the work until it ends. Meanwhile, it keeps the name of the cluster, and watches the size of the history.
 func (p *running) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var keeping sync.WaitGroup
@@ -218,8 +218,8 @@ func (p *running) run(ctx context.Context) error {
 	return p.work.Run(ctx, p.bus)
 }
 
-// runAll runs all parts until one of them ends, and then stops the others. It returns the error of the first one, joined with the errors of
-// others that failed for another reason than being stopped.
+// runAll runs all parts until one of them ends, and then stops the others. It returns the error of the first one, joined with errors of others that
+// did not fail because they were stopped.
 func runAll(ctx context.Context, parts []*running) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

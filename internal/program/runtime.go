@@ -34,14 +34,14 @@ type runtime struct {
 
 	observed *Telemetry
 	connect  bus.ConnectOptions
-	// stack is the shutdown.
+	// stack is the list of shutdown steps.
 	*stack
 }
 
 type server struct {
 	// Name identifies the server in log lines.
 	Name string
-	// Addr is the host:port to listen on. Empty means off.
+	// Addr is the host:port to listen on. Empty means none.
 	Addr    string
 	Handler http.Handler
 	// WriteTimeout is how long a response may take. Zero means the default of telemetry.Options.
@@ -58,7 +58,7 @@ func (r *runtime) Meter(pkg string) metric.Meter { return r.observed.MeterProvid
 
 func scope(pkg string) string { return "github.com/keyturn/keyturn/internal/" + pkg }
 
-// Progress returns a new progress for a loop. The liveness probe checks it under the name.
+// Progress returns a new progress for a loop, which the liveness probe checks under the name.
 func (r *runtime) Progress(name string) *telemetry.Progress {
 	progress := telemetry.NewProgress(time.Now, stepLimit)
 	r.Health.AddLiveness(name, progress.Check)
@@ -75,7 +75,7 @@ func (r *runtime) Connect(ctx context.Context, further ...nats.Option) (*nats.Co
 	return connection, nil
 }
 
-// serve runs a server until shutdown. The address that was bound is logged as "addr". An empty address means that the server is off.
+// serve runs a server until shutdown. The bound address is logged as "addr". An empty address means that the server is off.
 func (r *runtime) serve(ctx context.Context, s server) error {
 	if s.Addr == "" {
 		return nil
@@ -92,7 +92,7 @@ func (r *runtime) serve(ctx context.Context, s server) error {
 		})
 		if err != nil && serving.Err() == nil {
 			logger.ErrorContext(serving, "server failed", "err", err)
-			return nil // it is reported
+			return nil // it is in the log
 		}
 		return err
 	})

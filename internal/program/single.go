@@ -26,22 +26,22 @@ import (
 const (
 	// keysTimeout bounds each attempt to take the keys from their Secrets.
 	keysTimeout = 30 * time.Second
-	// keysRefusals is how often they must be refused, in about 15 seconds, until there is no permission.
+	// keysRefusals is the number of refusals, within about 15 seconds, after which permission counts as missing.
 	keysRefusals = 5
 )
 
-// Single runs the watcher, the actuator and their NATS server in one process. Only the commands of people reach the server from outside, on loopback
-// and with the key of the reader. Its fields are its options.
+// Single runs the watcher, the actuator and their NATS server in one process. The server can be reached from outside only on loopback and with the
+// key of the reader, by users' commands. Its fields are its options.
 //
-// The keys are those of an installation with two pods, in the Secrets of the same names, and so are the Lease and the streams: one form can replace
-// the other.
+// The keys are those of an installation with two pods, in Secrets with the same names, and so are the Lease and the streams, so that one form can
+// replace the other.
 type Single struct {
-	// Process has the options of the process. Of the process options of the two programs, only Kube is used.
+	// Process contains the options of the process. Of the process options of the two programs, only Kube is used.
 	Process  Options
 	Watcher  *Watcher
 	Actuator *Actuator
 
-	// isTemporary says that the streams are in a temporary directory, which is not encrypted.
+	// isTemporary says that the streams are in a temporary directory, where they are not encrypted.
 	isTemporary bool
 }
 
@@ -61,14 +61,14 @@ func (s *Single) AddFlags(flags *pflag.FlagSet) {
 	actuate.AddFlags(flags)
 	s.Actuator.Notify.AddFlags(flags)
 	flags.StringVar(&server.Listen, "nats-listen", server.Listen,
-		"loopback `address` on which the NATS in this process listens for the commands of people; empty means none")
+		"loopback `address` on which the NATS in this process listens for users' commands; empty means none")
 	flags.StringVar(&server.StoreDir, "nats-store-dir", server.StoreDir,
 		"`directory` for the streams; empty uses a temporary one, below $TMPDIR or /tmp, or else /dev/shm")
 	sources := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.Watcher.Sources.AddFlags(sources)
 	flags.AddFlagSet(sources) // without those that the actuator has, too, which share copies
 	key := flags.Lookup("fingerprint-key-file")
-	key.Usage = "`file` with the fingerprint keys; empty takes them from the Secret keyturn-fingerprint-key, which is made if there is none"
+	key.Usage = "`file` with the fingerprint keys; empty takes them from the Secret keyturn-fingerprint-key, and creates it if it is missing"
 }
 
 // share copies the options that both programs have.
@@ -135,13 +135,13 @@ func eachLineOnce(errs ...error) error {
 
 func (s *Single) parts() []part {
 	parts := together(s.Watcher, s.Actuator, func(context.Context, *runtime) {})
-	// A volume may have come from another cluster, whose claim is on it.
+	// A volume may have come from another cluster, with that cluster's claim.
 	parts[0].Identify, parts[1].Identify = checkName, claimName
 	return parts
 }
 
-// takeKeys takes the keys from their Secrets, which it makes at the first start. Without permission for that, and if they are there already, they are
-// beside the streams. Fingerprint says that the fingerprint key is one of them, because there is no file for it.
+// takeKeys takes the keys from their Secrets, which it creates at the first start. Without permission for that, and if key files exist already, the
+// keys are beside the streams. Fingerprint says that the fingerprint key is needed, because no file is configured.
 func (s *Single) takeKeys(ctx context.Context, logger *slog.Logger, fingerprint bool) error {
 	dir := s.Actuator.Embedded.StoreDir
 	if _, err := os.Stat(filepath.Join(dir, keyName)); err == nil {
@@ -162,7 +162,7 @@ func (s *Single) takeKeys(ctx context.Context, logger *slog.Logger, fingerprint 
 	})
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-		logger.WarnContext(ctx, "keys are kept beside the streams: the Secrets for them cannot be made", "dir", dir, "err", err)
+		logger.WarnContext(ctx, "keys are kept beside the streams, because the Secrets for them cannot be created", "dir", dir, "err", err)
 		return s.takeFiles(ctx, logger, fingerprint)
 	case err != nil:
 		return err
@@ -175,7 +175,7 @@ func (s *Single) takeKeys(ctx context.Context, logger *slog.Logger, fingerprint 
 	return s.forget(ctx, logger, keys.Made)
 }
 
-// storageKeyOf returns the key of the storage, or "" without permission for its Secret: the other keys do not depend on it.
+// storageKeyOf returns the key of the storage, or "" without permission for its Secret, so that the other keys can be used nevertheless.
 func storageKeyOf(ctx context.Context, logger *slog.Logger, options embedded.KeyOptions) (string, error) {
 	key, err := embedded.OwnStorageKey(ctx, options)
 	if apierrors.IsForbidden(err) {
@@ -185,8 +185,8 @@ func storageKeyOf(ctx context.Context, logger *slog.Logger, options embedded.Key
 	return key, err
 }
 
-// askForKeys returns the keys that own takes from their Secrets. It asks again until ctx ends, they cannot be there, or they were refused often: an
-// API server that has just started refuses all requests until it knows the roles, and other keys would take the place of the installation's.
+// askForKeys returns the keys that own takes from Secrets. It retries until ctx ends, they cannot exist, or permission counts as missing: an API
+// server that has just started refuses all requests until it knows the roles, and new keys would then replace those of the installation.
 func askForKeys(ctx context.Context, logger *slog.Logger, own func(ctx context.Context) (embedded.Keys, error)) (embedded.Keys, error) {
 	delays := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 6, Cap: 30 * time.Second}
 	made, refused := false, 0
@@ -213,7 +213,7 @@ func askForKeys(ctx context.Context, logger *slog.Logger, own func(ctx context.C
 	}
 }
 
-// takeFiles takes the keys from files beside the streams, which it makes at the first start.
+// takeFiles takes the keys from files beside the streams, which it creates at the first start.
 func (s *Single) takeFiles(ctx context.Context, logger *slog.Logger, fingerprint bool) error {
 	dir := s.Actuator.Embedded.StoreDir
 	var err error
@@ -246,8 +246,7 @@ func (s *Single) forget(ctx context.Context, logger *slog.Logger, isNew bool) er
 	return err
 }
 
-// together returns both programs as the parts of one process. The actuator's connection, before which begin is called, starts the server that the
-// watcher connects to.
+// together returns both programs as parts of one process. The actuator's Connect calls begin and starts the server, to which the watcher connects.
 func together(watcher *Watcher, actuator *Actuator, begin func(ctx context.Context, r *runtime)) []part {
 	return []part{
 		{Role: "actuator", Prepare: actuator.prepare, Connect: func(ctx context.Context, r *runtime) (*nats.Conn, error) {

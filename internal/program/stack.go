@@ -31,7 +31,7 @@ type step struct {
 	stop func(context.Context) error
 }
 
-// OnStop adds a step. It must be called after the thing to stop has started.
+// OnStop adds a step. Call it after the part to stop has started.
 func (s *stack) OnStop(name string, stop func(ctx context.Context) error) {
 	s.steps = append(s.steps, step{name: name, stop: stop})
 }

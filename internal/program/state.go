@@ -15,7 +15,7 @@ import (
 // keyBytes is the size of a fingerprint key: the output of SHA-256.
 const keyBytes = 32
 
-// keyName is the name of the file with a fingerprint key that is kept beside the streams.
+// keyName is the name of a file with a fingerprint key beside the streams.
 const keyName = "fingerprint.key"
 
 // state is the directory in which the program reloader keeps its streams and its key.
@@ -23,17 +23,17 @@ type state struct {
 	dir string
 	// keyFile is the file with the fingerprint key, and streams the directory with the streams of the embedded NATS.
 	keyFile, streams string
-	// made is true if there was no earlier state, so that no earlier content of a source is known.
+	// made is true if there was no earlier state, so that earlier content of sources is unknown.
 	made bool
-	// lock keeps other processes out of the directory until it is closed.
+	// lock keeps other processes from using the directory until it is closed.
 	lock *os.File
 }
 
-// openState returns the state in the first of the directories that can be written to, and creates missing files. No other process can use
-// the directory until the lock is closed. If ownKey names a key file, that is used instead of a key in the directory.
+// openState returns the state in the first writable directory, and creates missing files. No other process can use the directory until the lock is
+// closed. If ownKey names a key file, that is used instead of a key in the directory.
 //
-// Fingerprints under different keys cannot be compared: if streams were kept without their key, every source that was written meanwhile
-// would count as changed. So they are removed if the key is lost, and all sources are recorded again.
+// Fingerprints under different keys cannot be compared: if streams were kept without their key, every source that was written meanwhile would count
+// as changed. So they are removed if the key is lost, and all sources are recorded again.
 func openState(dirs []string, ownKey string, random io.Reader) (state, error) {
 	dir, lock, err := lockFirst("--state-dir", dirs)
 	if err != nil {
@@ -81,11 +81,11 @@ func makeKey(path string, random io.Reader) error {
 // errInUse means that another process has the lock of a directory.
 var errInUse = errors.New("another process uses the directory")
 
-// errForeign means that another user could have put keys into a directory, or can take them from it.
+// errForeign means that another user may have put keys into a directory, or can read them.
 var errForeign = errors.New("another user made the directory, or may write to it")
 
-// lockDir creates a directory if needed, and locks it. The lock is held until the file is closed or the process ends, so a killed process leaves
-// no lock. Where everybody may create files, the directory has to be this user's alone.
+// lockDir creates a directory if needed, and locks it. The lock is held until the file is closed or the process ends, so a killed process leaves no
+// lock. Where everybody may create files, the directory must belong to this user alone.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -105,13 +105,12 @@ func lockDir(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// temporary returns the directories of a state that is kept nowhere else. A container with a read-only root may still write to its shared memory.
+// temporary returns the directories for a state that is not kept. A container with a read-only root may still write to its shared memory.
 func temporary(name string) []string {
 	return []string{filepath.Join(os.TempDir(), name), filepath.Join("/dev/shm", name)}
 }
 
-// lockFirst locks the first of the directories that this program may write to. If there is none, the error is about the first directory, and names
-// the flag.
+// lockFirst locks the first directory that this program may write to. If there is none, the error is about the first one, and names the flag.
 func lockFirst(flag string, dirs []string) (dir string, lock *os.File, err error) {
 	for _, dir := range dirs {
 		lock, lockErr := lockDir(dir)
@@ -122,7 +121,7 @@ func lockFirst(flag string, dirs []string) (dir string, lock *os.File, err error
 			err = lockErr
 		}
 		if errors.Is(lockErr, errInUse) {
-			break // Do not run beside the other process with another directory.
+			break // Do not use another directory beside the other process.
 		}
 	}
 	return "", nil, fmt.Errorf("%s: %w, want a directory of its own that this program may write to", flag, err)

@@ -25,19 +25,19 @@ const meterScope = "github.com/keyturn/keyturn/internal/telemetry"
 // flushLimit is how long Shutdown may take for traces, and again for metrics.
 const flushLimit = 3 * time.Second
 
-// Service describes the program whose telemetry this is.
+// Service describes the program to its telemetry.
 type Service struct {
 	// Name is service.name, such as keyturn-watcher. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override it.
 	Name string
-	// Version is service.version, and the version of keyturn_build_info; left out if empty.
+	// Version is service.version, and the version of keyturn_build_info; omitted if empty.
 	Version string
-	// Cluster is k8s.cluster.name; left out if empty.
+	// Cluster is k8s.cluster.name; omitted if empty.
 	Cluster string
-	// Scraped is true if Metrics is served. If not, nothing is measured for it.
+	// Scraped is true if Metrics is served. Otherwise, it has no data.
 	Scraped bool
 }
 
-// Telemetry has the providers of a program. Its fields are never nil.
+// Telemetry contains the providers of a program. Its fields are never nil.
 type Telemetry struct {
 	// TracerProvider is a no-op unless the environment names an exporter.
 	TracerProvider trace.TracerProvider
@@ -72,8 +72,8 @@ func Setup(ctx context.Context, service Service) (*Telemetry, error) {
 	return t, nil
 }
 
-// Shutdown flushes spans and metrics. If the receiver hangs, it returns after some seconds, or at an earlier deadline of ctx, with
-// an error that says what was lost. A second call does nothing.
+// Shutdown flushes spans and metrics. If the receiver hangs, it returns after some seconds, or at an earlier deadline of ctx, with an error that
+// names the loss. A second call does nothing.
 //
 // A program shuts down because its context has ended. If ctx has already ended, Shutdown ignores that, because the SDK would otherwise
 // flush nothing.
