@@ -69,7 +69,7 @@ func overlap(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
 }
 
-// refusal returns why a resource of the kind in a namespace may not have the fields that it wants, or "" if it may.
+// refusal returns why a resource of the kind in a namespace must not have the fields that it wants, or "" if it may.
 func (k *kind) refusal(namespace string, wishes []wish) string {
 	for _, w := range wishes {
 		keys, given := k.keys[source{namespace: namespace, name: w.secret}]

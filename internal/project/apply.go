@@ -22,7 +22,7 @@ type applier struct {
 	index   *index
 }
 
-// project gives a resource the values that it wants. It returns an error only if another attempt may succeed soon. The error quotes nothing.
+// project gives a resource the values that it wants. It returns an error only if another attempt may succeed soon. The error quotes no values.
 func (a *applier) project(ctx context.Context, t *target) (result, error) {
 	switch refusal := t.kind.refusal(t.namespace, t.wishes); {
 	case t.problem != "":
@@ -91,10 +91,10 @@ func (a *applier) apply(ctx context.Context, t *target, values []string, r resul
 	body.SetKind(t.kind.config.Kind)
 	body.SetName(t.name)
 	body.SetNamespace(t.namespace)
-	// With the UID, apply does not write to another object of the same name, and does not create one that is gone.
+	// With the UID, apply neither writes to another object with the same name, nor creates a deleted one.
 	body.Object["metadata"].(map[string]any)["uid"] = t.uid
 	for i, w := range t.wishes {
-		_ = unstructured.SetNestedField(body.Object, values[i], w.names...) // It cannot fail, because the paths do not overlap.
+		_ = unstructured.SetNestedField(body.Object, values[i], w.names...) // This cannot fail, because the paths do not overlap.
 	}
 	ctx, cancel := context.WithTimeout(ctx, kube.PatchTimeout)
 	defer cancel()
@@ -128,7 +128,7 @@ func (a *applier) apply(ctx context.Context, t *target, values []string, r resul
 	return r, nil
 }
 
-// notKept returns the paths of the fields whose values differ from those that were applied.
+// notKept returns the paths of fields whose values differ from the applied ones.
 func notKept(wishes []wish, values []string, applied *unstructured.Unstructured) []string {
 	var list []string
 	for i, w := range wishes {

@@ -51,13 +51,13 @@ type kind struct {
 	resource schema.GroupVersionResource
 	// pointers has the JSON pointers of the paths.
 	pointers map[string]bool
-	// keys has the keys of each Secret that may be read.
+	// keys contains the readable keys of each Secret.
 	keys map[source][]string
 }
 
 type source struct{ namespace, name string }
 
-// namespaces returns the namespaces that have Secrets for the kind. Its resources are watched only there.
+// namespaces returns the namespaces with Secrets for the kind. Its resources are watched only there.
 func (k *kind) namespaces() []string {
 	var list []string
 	for s := range k.keys {
@@ -155,7 +155,7 @@ func (p *problems) secret(at string, c secretConfig) {
 	}
 }
 
-// fieldOf returns the wish for a field, without the key, or why the field cannot be written.
+// fieldOf returns the wish for a field, without the key, or the reason why the field cannot be written.
 func fieldOf(text string) (w wish, problem string) {
 	path, err := kube.ParseFieldPath(text)
 	if err != nil {

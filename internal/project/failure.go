@@ -14,16 +14,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// failure is an error of the API server without its text, which may quote the value: "spec.password: Invalid value: ...". A network error does
-// not quote it itself, but may contain the error of a proxy or a webhook that does, so its text is left out, too.
+// failure is an error of the API server without its text, which may quote the value: "spec.password: Invalid value: ...". A network error does not
+// quote it itself, but may contain the error of a proxy or a webhook that does, so its text is omitted, too.
 type failure struct {
 	// doing is the request: "applying".
 	doing string
 	code  int32
 	why   metav1.StatusReason
-	// fields are those of our own fields that the API server named.
+	// fields are our own fields that the API server named.
 	fields []string
-	// owned is true if other field managers own fields. That distinguishes this conflict from one with a concurrent write.
+	// owned is true if other field managers own fields, which distinguishes this conflict from one with a concurrent write.
 	owned bool
 }
 
@@ -69,7 +69,7 @@ func (f *failure) Error() string {
 	text := f.doing
 	switch {
 	case f.code == 0:
-		text += ": no answer of the api server"
+		text += ": no response from the api server"
 	case f.why == "":
 		text += fmt.Sprintf(": code %d", f.code)
 	default:

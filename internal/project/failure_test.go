@@ -34,7 +34,7 @@ func TestAFailureHasNoTextOfTheAPIServer(t *testing.T) {
 		{"a code that is none", "applying: code 999", answer(999, metav1.StatusReasonInvalid), reasonNone},
 		{"another manager", "applying: Conflict (code 409), spec.auth.password", answer(409, metav1.StatusReasonConflict, owned), reasonConflict},
 		{"a permission", "applying: Forbidden (code 403)", answer(403, metav1.StatusReasonForbidden), reasonForbidden},
-		{"no answer", "applying: no answer of the api server", errors.New("proxy: " + value), reasonNone},
+		{"no answer", "applying: no response from the api server", errors.New("proxy: " + value), reasonNone},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := reduce("applying", tt.err, wishes)

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// index has the resources that concern the projector. It is safe for concurrent use.
+// index contains the resources that concern the projector. It is safe for concurrent use.
 type index struct {
 	digests digests
-	// changed is called, without holding the lock, with each resource for which there may be something to do.
+	// changed is called, without the lock, with each resource that may need processing.
 	changed func(key)
 
 	mu      sync.Mutex
@@ -60,13 +60,13 @@ func (x *index) put(t *target) {
 	}
 }
 
-// wrote stores the state of a resource that the projector has written, so that the watch event for the write is not taken for a change. It
-// does nothing if the watch has already seen another state. If another manager owns the fields, too, the resource is queued again: writing values
-// that the fields already had has made the projector a second owner.
+// wrote stores the state of a resource after the projector's write, so that its watch event does not count as a change. It does nothing if the watch
+// has already seen another state. If another manager owns the fields, too, the resource is queued again: writing values that the fields already had
+// has made the projector a second owner.
 func (x *index) wrote(from *target, object *unstructured.Unstructured) {
 	now := x.digests.read(from.kind, object)
 	x.mu.Lock()
-	// The watch removes a resource that no longer wants anything, and with it its item.
+	// The watch removes a resource without wishes, together with its item.
 	isNews := x.targets[from.key()] == from && now.concerns()
 	if isNews {
 		x.targets[from.key()] = now
@@ -83,7 +83,7 @@ func (x *index) settle(k key, r result) {
 	x.mu.Lock()
 	t := x.targets[k]
 	delete(x.refused, k)
-	// Without a generation, the refusal was that a Secret may not be read.
+	// Without a generation, the reason is that a Secret may not be read.
 	refused := t != nil && r.reason.refused() && r.generation > 0
 	if refused {
 		x.refused[k] = r.generation

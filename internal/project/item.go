@@ -14,21 +14,21 @@ import (
 )
 
 // maxOwed is the maximum number of unpublished reports of a resource. If there are more, the oldest are dropped: the log and the Kubernetes Events
-// have them, too.
+// contain them, too.
 const maxOwed = 16
 
 // item is the state of a resource in the loop. All fields except causes belong to the worker that processes the resource.
 type item struct {
 	causes []*cause
-	// answered is the number of causes for which something was reported.
+	// answered is the number of causes with a report.
 	answered int
-	// owed has the reports that have not been published yet, at most maxOwed.
+	// owed contains the unpublished reports, at most maxOwed.
 	owed []events.Projection
 	// told is the last result that was reported, or that needed no report.
 	told result
 	// written is the resourceVersion of the last write.
 	written string
-	// failures counts the failures in a row.
+	// failures counts consecutive failures.
 	failures int
 	backoff  wait.Backoff
 	rewrites rewrites
@@ -39,8 +39,8 @@ func (i *item) owe(report events.Projection) {
 	i.owed = i.owed[max(0, len(i.owed)-maxOwed):]
 }
 
-// isReported reports whether the given number of causes need not wait for a resource that is unavailable: the failure has been reported for all
-// of them, and each retry reads the Secret again. Events that are never acked would keep the server from delivering others.
+// isReported reports whether the given number of causes need not wait for an unavailable resource: the failure was reported for all of them, and each
+// retry reads the Secret again. Events that are never acked would keep the server from delivering others.
 func (i *item) isReported(causes int) bool {
 	return i.told.reason == reasonUnavailable && len(i.owed) == 0 && i.answered == causes
 }
@@ -74,11 +74,11 @@ func within(ctx context.Context, causes []*cause) context.Context {
 	return trace.ContextWithSpanContext(ctx, causes[len(causes)-1].span.SpanContext())
 }
 
-// quiet is how long there must be no further write until the backoff starts over.
+// quiet is the time without a write after which the backoff starts over.
 const quiet = 10 * time.Minute
 
-// rewrites spaces the writes of a resource that no change of a Secret has caused. Otherwise, if an operator removes a value from the field, or a
-// webhook alters it, the value would be written again immediately each time.
+// rewrites spaces the writes of a resource without a change of a Secret. Otherwise, if an operator removed a value from the field, or a webhook
+// altered it, the value would be written again immediately each time.
 type rewrites struct {
 	last, next time.Time
 	backoff    wait.Backoff

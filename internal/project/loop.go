@@ -16,10 +16,10 @@ import (
 const (
 	// workers is the number of resources that are processed concurrently.
 	workers = 4
-	// maxRetrying is the number of workers that may process resources that have failed. A webhook that does not answer blocks each of them for up to
+	// maxRetrying is the maximum number of workers that process failed resources. A webhook that does not respond blocks each of them for up to
 	// kube.PatchTimeout, and the other workers remain for other resources.
 	maxRetrying = workers / 2
-	// maxLeft is the maximum number of unpublished reports of resources that are gone. If there are more, the oldest are dropped.
+	// maxLeft is the maximum number of unpublished reports of deleted resources. If there are more, the oldest are dropped.
 	maxLeft = 256
 )
 
@@ -32,12 +32,12 @@ type loop struct {
 	now      func() time.Time
 	queue    workqueue.TypedDelayingInterface[key]
 
-	// left has the unpublished reports of resources that are gone or no longer want anything, at most maxLeft.
+	// left contains the unpublished reports of resources that were deleted or want nothing any more, at most maxLeft.
 	left chan events.Projection
 
 	mu    sync.Mutex
 	items map[key]*item
-	// retrying counts the workers that process resources that have failed. waiting has those resources that are due, but wait for such a worker.
+	// retrying counts the workers that process failed resources. waiting contains failed resources that are due, but wait for such a worker.
 	retrying int
 	waiting  []key
 }
@@ -72,7 +72,7 @@ func (l *loop) run(ctx context.Context) {
 	}
 }
 
-// take processes a resource, or lets it wait until fewer of those that have failed are processed.
+// take processes a resource, or lets it wait until fewer failed resources are being processed.
 func (l *loop) take(ctx context.Context, k key) {
 	l.mu.Lock()
 	i := l.items[k]
@@ -122,7 +122,7 @@ func (l *loop) step(ctx context.Context, k key) {
 			return // The causes are redelivered.
 		}
 		delay := i.backoff.Step()
-		l.log.WarnContext(within(ctx, causes), "resource to be dealt with again", "resource", t.workload().String(), "namespace", k.namespace,
+		l.log.WarnContext(within(ctx, causes), "resource will be processed again", "resource", t.workload().String(), "namespace", k.namespace,
 			"retry_in", delay, "err", err)
 		l.queue.AddAfter(k, delay)
 		if !i.isReported(len(causes)) {
@@ -140,7 +140,7 @@ func (l *loop) step(ctx context.Context, k key) {
 	}
 }
 
-// deal gives a resource its values and reports the result. After an error, the caller tries again soon.
+// deal gives a resource its values and reports the result. After an error, the caller retries soon.
 func (l *loop) deal(ctx context.Context, t *target, i *item, causes []*cause) error {
 	ctx = within(ctx, causes)
 	began := l.now()
@@ -182,7 +182,7 @@ func (l *loop) deal(ctx context.Context, t *target, i *item, causes []*cause) er
 	return err
 }
 
-// forget drops the item of a resource that is gone or no longer wants anything, and leaves its unpublished reports to publishLeft.
+// forget drops the item of a resource that was deleted or wants nothing any more, and leaves its unpublished reports to publishLeft.
 func (l *loop) forget(ctx context.Context, k key) {
 	l.mu.Lock()
 	i := l.items[k]
@@ -191,7 +191,7 @@ func (l *loop) forget(ctx context.Context, k key) {
 		if len(l.left) == maxLeft {
 			select {
 			case <-l.left:
-			default: // It has been taken meanwhile.
+			default: // The item was taken meanwhile.
 			}
 		}
 		l.left <- report
@@ -202,7 +202,7 @@ func (l *loop) forget(ctx context.Context, k key) {
 	}
 }
 
-// publishLeft publishes the reports of resources that are gone, each until it succeeds, until ctx is done.
+// publishLeft publishes the reports of deleted resources, each until it succeeds, until ctx is done.
 func (l *loop) publishLeft(ctx context.Context) {
 	for {
 		select {

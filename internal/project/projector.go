@@ -46,8 +46,8 @@ func DefaultOptions() Options { return Options{Resync: 10 * time.Minute} }
 // AddFlags adds the flags of the options.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ConfigFile, "projections-config", o.ConfigFile,
-		"`file` that says which fields of which kinds may have values of which Secrets (docs/how-to/project-values.md); required")
-	flags.DurationVar(&o.Resync, "resync", o.Resync, "how often all resources and their Secrets are compared again, whatever events say")
+		"`file` with the kinds, their fields, and the Secrets whose values these may have (docs/how-to/project-values.md); required")
+	flags.DurationVar(&o.Resync, "resync", o.Resync, "how often all resources and their Secrets are compared again, independently of events")
 }
 
 // Validate returns an error for an invalid field. It does not read the file, which New does.
@@ -124,7 +124,7 @@ func (p *Projector) Run(ctx context.Context, b *bus.Bus) error {
 	running.Go(func() { p.loop.publishLeft(ctx) })
 	running.Go(func() { p.resync(ctx) })
 	// Wait for the lists: an event that arrives before its resources are known is acked, and their values then have no link to its trace. Kinds that
-	// cannot be listed do not hold up others.
+	// cannot be listed do not delay others.
 	patience := time.NewTimer(listPatience)
 	defer patience.Stop()
 	select {

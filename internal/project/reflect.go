@@ -15,10 +15,10 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// installInterval is how often to check whether a kind has been installed.
+// installInterval is the interval between checks whether a kind is installed.
 const installInterval = 10 * time.Second
 
-// reflectors keeps the index in sync with the API server, for each kind in each namespace that has Secrets for it.
+// reflectors keeps the index in sync with the API server, for each kind in each namespace with Secrets for it.
 type reflectors struct {
 	client dynamic.Interface
 	index  *index
@@ -57,7 +57,7 @@ func (r *reflectors) reflect(ctx context.Context, k *kind, namespace string) {
 		Resource: client, Client: r.client, Where: where, Example: &unstructured.Unstructured{}, Store: kube.StoreOf[*target](ctx, s),
 	}
 	for kube.AwaitInstalled(ctx, list, installInterval, func() {
-		r.log.InfoContext(ctx, "kind of resources not installed; waiting for it", "resource", where, "retry_in", installInterval)
+		r.log.InfoContext(ctx, "resource kind not installed; waiting for it", "resource", where, "retry_in", installInterval)
 		r.listed(where)
 	}) {
 		_ = reflector.Run(logr.NewContext(ctx, reducedLog(r.log)), func(_ context.Context, _ string, err error) error {

@@ -33,7 +33,7 @@ func TestWhatIsSaidToAListIsNotRepeated(t *testing.T) {
 	}{
 		{"an error of a webhook", "listing and watching: InternalError (code 500)", answer(500, metav1.StatusReasonInternalError), nil},
 		{"a refusal", "grant it as in deploy/projections/example: listing and watching: Forbidden (code 403)", answer(403, metav1.StatusReasonForbidden), nil},
-		{"no answer", "listing and watching: no answer of the api server", errors.New("proxy: " + value), nil},
+		{"no answer", "listing and watching: no response from the api server", errors.New("proxy: " + value), nil},
 		{"a watch that ends with an error", "listing and watching", nil, ended},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -78,7 +78,7 @@ func (r *reporter) tell(ctx context.Context, t *target, of result, causes []*cau
 	if of.reason.open() {
 		level = slog.LevelWarn
 	}
-	r.log.Log(ctx, level, "resource dealt with", "resource", p.Target.String(), "namespace", t.namespace, "reason", p.Reason, "message", p.Message)
+	r.log.Log(ctx, level, "resource processed", "resource", p.Target.String(), "namespace", t.namespace, "reason", p.Reason, "message", p.Message)
 	r.tellKubernetes(ctx, t, p)
 	return p
 }
@@ -106,7 +106,7 @@ func (r *reporter) tellKubernetes(ctx context.Context, t *target, p events.Proje
 	}
 }
 
-// publish publishes an event on the stream. After an error, the call may be repeated. An event that is not valid is logged and dropped.
+// publish publishes an event on the stream. After an error, the call may be repeated. An invalid event is logged and dropped.
 func (r *reporter) publish(ctx context.Context, p events.Projection) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()

@@ -23,7 +23,7 @@ const (
 	reasonKeyMissing    reason = "key-missing"
 	// reasonAnnotation means that the annotation cannot be read.
 	reasonAnnotation reason = "annotation-invalid"
-	// reasonNotGiven means that the configuration does not give the resource the field, the Secret or the key that it wants.
+	// reasonNotGiven means that the configuration does not allow the field, the Secret or the key for the resource.
 	reasonNotGiven reason = "not-given"
 	// reasonNotText means that a value is not UTF-8.
 	reasonNotText reason = "not-text"
@@ -33,7 +33,7 @@ const (
 	reasonShared reason = "shared"
 	// reasonRejected means that the API server does not accept the resource with the values.
 	reasonRejected reason = "rejected"
-	// reasonNotKept means that the API server stored values other than those that were applied, for example because a webhook altered them.
+	// reasonNotKept means that the API server stored values other than the applied ones, for example because a webhook altered them.
 	reasonNotKept reason = "not-kept"
 	// reasonForbidden means that a permission is missing, or that an admission policy or webhook refuses the request.
 	reasonForbidden reason = "forbidden"
@@ -69,9 +69,9 @@ type result struct {
 	message string
 	// version is the resourceVersion of the resource after the write. It is empty if the resource was not written.
 	version string
-	// generation is the generation of the resource that the write was for, or after it if the write succeeded. It is zero without a write.
+	// generation is the generation of the resource before the write, or after it if the write succeeded. It is zero without a write.
 	generation int64
-	// versions has the resourceVersions of the Secrets that were read, by name.
+	// versions contains the resourceVersions of the Secrets that were read, by name.
 	versions map[string]string
 }
 

@@ -28,7 +28,7 @@ type target struct {
 	text    string
 	wishes  []wish
 	problem string
-	// owned has the sorted JSON pointers of the fields that the projector owns. shared has those that another manager owns, too.
+	// owned contains the sorted JSON pointers of the fields that the projector owns. shared contains those that another manager owns, too.
 	owned, shared []string
 	// state is the digest of the wished fields.
 	state digest
@@ -44,13 +44,13 @@ func (t *target) reads(of source) bool {
 	return t.namespace == of.namespace && slices.ContainsFunc(t.wishes, func(w wish) bool { return w.secret == of.name })
 }
 
-// isLike reports whether nothing differs that the projector would act on. Most writes of a resource change only its status.
+// isLike reports whether both are equal for the projector. Most writes of a resource change only its status.
 func (t *target) isLike(other *target) bool {
 	return t.uid == other.uid && t.text == other.text && t.state == other.state &&
 		slices.Equal(t.owned, other.owned) && slices.Equal(t.shared, other.shared)
 }
 
-// workload returns how events identify the resource.
+// workload returns the identity of the resource in events.
 func (t *target) workload() events.Workload {
 	return events.Workload{
 		Kind: t.kind.name, Namespace: t.namespace, Name: t.name, UID: t.uid,
@@ -58,8 +58,8 @@ func (t *target) workload() events.Workload {
 	}
 }
 
-// differences reports whether a wished field is missing from the fields that the projector owns, and whether it owns a field that is no longer
-// wished. If a kind declares a map as atomic, the projector owns the whole map.
+// differences reports whether a wished field is missing from the fields that the projector owns, and whether it owns a field that is not wished any
+// more. If a kind declares a map as atomic, the projector owns the whole map.
 func (t *target) differences() (missing, dropped bool) {
 	for _, w := range t.wishes {
 		missing = missing || !slices.ContainsFunc(t.owned, func(pointer string) bool { return overlap(pointer, w.pointer) })
@@ -94,7 +94,7 @@ func (d digests) read(k *kind, object *unstructured.Unstructured) *target {
 	return t
 }
 
-// value returns the text of the field in a resource, and false if the field has none.
+// value returns the text of the field in a resource, and false if it has none.
 func (w wish) value(object *unstructured.Unstructured) (string, bool) {
 	text, isText, _ := unstructured.NestedString(object.Object, w.names...)
 	return text, isText
@@ -139,7 +139,7 @@ func (t *target) contested() []string {
 	return list
 }
 
-// owners returns the sorted JSON pointers of the fields that the projector has applied, and of those among them that another manager owns, too.
+// owners returns the sorted JSON pointers of the fields that the projector has applied, and of those that another manager owns, too.
 func owners(entries []metav1.ManagedFieldsEntry) (owned, shared []string) {
 	for _, entry := range entries {
 		if isOurs(entry) {
