@@ -1,4 +1,4 @@
-// Package reloader has the settings for behaving like Stakater's Reloader, and the keys of Reloader's annotations, as far as they can be configured.
+// Package reloader contains the settings for behaving like Stakater's Reloader, and the configurable keys of Reloader's annotations.
 package reloader
 
 import (
@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Annotations has the keys of Reloader's annotations. Reloader itself has a flag for each of them.
+// Annotations contains the keys of Reloader's annotations. Reloader itself has a flag for each of them.
 type Annotations struct {
 	// Auto, AutoSecret and AutoConfigMap, on a workload, make it roll on everything that its pod spec references, or on everything of one kind.
 	Auto, AutoSecret, AutoConfigMap string
@@ -21,7 +21,7 @@ type Annotations struct {
 	Search, Match string
 	// Ignore, on a source, means that its changes roll nothing.
 	Ignore string
-	// PausePeriod and PausedAt, on a Deployment, are the period in which its changes are gathered, and when it began.
+	// PausePeriod and PausedAt, on a Deployment, are the duration of a pause, which gathers changes, and its beginning.
 	PausePeriod, PausedAt string
 }
 
@@ -41,10 +41,10 @@ func Default() Annotations {
 	}
 }
 
-// sharing are the names that may have one key. Each of them is read by itself, so one annotation then does what each of them does, as in Reloader.
+// sharing are the names that may share a key. An annotation with such a key then has the effect of each of them, as in Reloader.
 var sharing = []string{"auto-annotation", "secret-auto-annotation", "configmap-auto-annotation", "secret-annotation", "configmap-annotation"}
 
-// Named returns the keys by the names of Reloader's flags that set them.
+// Named returns the keys by the names of Reloader's flags.
 func (r *Annotations) Named() map[string]*string {
 	return map[string]*string{
 		"auto-annotation":                  &r.Auto,
@@ -60,7 +60,7 @@ func (r *Annotations) Named() map[string]*string {
 	}
 }
 
-// Parse returns the default keys, overridden by those of the flag. Its error has a line for each problem.
+// Parse returns the default keys, overridden by the flag's keys. Its error has a line for each problem.
 func Parse(given map[string]string) (Annotations, error) {
 	keys := Default()
 	named := keys.Named()

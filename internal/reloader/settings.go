@@ -13,7 +13,7 @@ import (
 // flag is the name of the flag of Settings.
 const flag = "reloader"
 
-// webhook begins the last setting, whose value may have commas.
+// webhook is the prefix of the last setting, whose value may contain commas.
 const webhook = "webhook-url="
 
 // The values of Settings.Strategy, which are those of Reloader's flag.
@@ -22,18 +22,18 @@ const (
 	StrategyVariables = "env-vars"
 )
 
-// Settings are what Keyturn does as Reloader does. The zero value is nothing, with Reloader's default keys of annotations.
+// Settings are the behaviors of Reloader that Keyturn imitates. The zero value is none, with Reloader's default keys of annotations.
 type Settings struct {
-	// On makes Keyturn behave like Reloader where it would otherwise do better.
+	// On makes Keyturn behave like Reloader where the two differ.
 	On bool
-	// Strategy is what a roll writes to the pod template for Reloader, in addition to Keyturn's annotations: with On, Reloader's marker, with
-	// StrategyMarker, or its environment variables, with StrategyVariables. Empty means StrategyMarker.
+	// Strategy selects what a roll writes on the pod template for Reloader, if On is set, in addition to Keyturn's annotations: Reloader's marker
+	// (StrategyMarker) or its environment variables (StrategyVariables). Empty means StrategyMarker.
 	Strategy string
 	// Metrics also serves metrics under the names of Reloader.
 	Metrics bool
 	// Annotations replaces keys of Reloader's annotations, by the names of its flags: see Parse.
 	Annotations map[string]string
-	// WebhookURL is posted to instead of rolling workloads. It is a secret. Empty means that workloads are rolled.
+	// WebhookURL is the URL to post to instead of rolling workloads. It is a secret. Empty means that workloads are rolled.
 	WebhookURL string
 	// Unknown are the names of settings that do not exist.
 	Unknown []string
@@ -42,13 +42,13 @@ type Settings struct {
 // AddFlag adds the flag of the settings.
 func AddFlag(flags *pflag.FlagSet, s *Settings) {
 	var all Annotations
-	flags.Var(s, flag, "what to do as Stakater's Reloader does, for a migration, as comma-separated `settings`: on, to behave like it where the two "+
+	flags.Var(s, flag, "what to do like Stakater's Reloader, for a migration, as comma-separated `settings`: on, to behave like it where the two "+
 		"differ; strategy="+StrategyVariables+", for a rollout to write its variables instead of its marker; metrics, to serve metrics under its "+
 		"names, too; other keys for its annotations, by the names of its flags: "+strings.Join(slices.Sorted(maps.Keys(all.Named())), ", ")+
 		"; and last "+webhook+"URL, to post to that when a Secret, a ConfigMap or a secret in a store changes, instead of rolling workloads")
 }
 
-// Set implements pflag.Value. It returns no error, because that would be shown with the text, which may have a secret: see Validate.
+// Set implements pflag.Value. It returns no error, because pflag would print the text, which may contain a secret: see Validate.
 func (s *Settings) Set(text string) error {
 	*s = Settings{}
 	text, s.WebhookURL, _ = strings.Cut(text, webhook)
@@ -77,7 +77,7 @@ func (s *Settings) Set(text string) error {
 // Type implements pflag.Value.
 func (s *Settings) Type() string { return "settings" }
 
-// String implements pflag.Value. It does not have the address of the webhook.
+// String implements pflag.Value. It omits the address of the webhook.
 func (s *Settings) String() string {
 	var settings []string
 	if s.On {
@@ -98,7 +98,7 @@ func (s *Settings) String() string {
 	return strings.Join(settings, ",")
 }
 
-// Validate returns an error with a line for each problem, except of Annotations, for which see Parse, and of WebhookURL.
+// Validate returns an error with a line for each problem. Parse checks Annotations, and the user of WebhookURL checks that.
 func (s *Settings) Validate() error {
 	var problems []error
 	fail := func(format string, args ...any) {
