@@ -28,7 +28,7 @@ func (h *objectHandler) OnAdd(obj any, inFirstList bool) {
 	h.queue(seen, noticed)
 }
 
-// OnUpdate queues the source of an object, unless it was only listed again. The content may be the same under another resourceVersion.
+// OnUpdate queues the source of an object, unless the object was only listed again. A new resourceVersion may have the same content.
 func (h *objectHandler) OnUpdate(before, after any) {
 	earlier, ok := before.(*kinds.Object)
 	now, isObject := after.(*kinds.Object)
@@ -43,7 +43,7 @@ func (h *objectHandler) OnUpdate(before, after any) {
 	h.queue(now, noticed)
 }
 
-// OnDelete queues the source of an object that is no longer cached: it was deleted or no longer matches the selector.
+// OnDelete queues the source of an object that was deleted or does not match the selector any more.
 func (h *objectHandler) OnDelete(obj any) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
@@ -53,21 +53,21 @@ func (h *objectHandler) OnDelete(obj any) {
 	case !ok:
 	case last.IsPart():
 		h.contents.Removed(last)
-		h.queue(last, queueEntry{}) // Its source is still there.
+		h.queue(last, queueEntry{}) // Its source still exists.
 	default:
 		h.pending.put(last.Source, queueEntry{gone: true})
 	}
 }
 
-// queue queues the source of an object, unless the status that names it cannot be read.
+// queue queues the source of an object, unless the status with its name cannot be read.
 func (h *objectHandler) queue(seen *kinds.Object, noticed queueEntry) {
 	if seen.About().Name != "" {
 		h.pending.put(seen.About(), noticed)
 	}
 }
 
-// enterNamespace queues the sources of a namespace that came into scope. The objects of a namespace that was created are new, too: they may have been
-// seen before it, and were left alone then.
+// enterNamespace queues the sources of a namespace that came into scope. In a new namespace, the objects are new, too, although they may have been
+// seen, and ignored, before the namespace was.
 func (h *objectHandler) enterNamespace(namespace string, as arrival) {
 	for _, found := range h.cached.InNamespace(namespace) {
 		h.queue(found, queueEntry{created: as != byLabel && h.absence.isNew(found, as == byList)})

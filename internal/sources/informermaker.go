@@ -21,7 +21,7 @@ type informerMaker struct {
 	dynamic dynamic.Interface
 	ring    *kinds.Keyring
 	keys    reloader.Annotations
-	// The API server sends the sources whose labels match selector, without those in the ignored namespaces. An empty selector matches all.
+	// selector is the label selector that the API server applies to sources; empty matches all. It also leaves out the ignored namespaces.
 	selector string
 	ignored  []string
 	handler  cache.ResourceEventHandler
@@ -77,8 +77,8 @@ func (m *informerMaker) make(kind kinds.Listed, namespace string) (cache.SharedI
 	return informer, informer.SetTransform(transform)
 }
 
-// upToDate makes a first list include all that was written before. Informers ask for resourceVersion 0, for which an API server without streaming
-// lists answers from its cache, however late that is: an object that it lacks would count as deleted.
+// upToDate makes a first list include all earlier writes. Informers ask for resourceVersion 0, which an API server without streaming lists answers
+// from its cache, however old that is, and an object that is missing there would count as deleted.
 func upToDate(list *metav1.ListOptions) {
 	if list.ResourceVersion == "0" {
 		list.ResourceVersion = ""

@@ -18,7 +18,7 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
-// informerSet runs the informers of all kinds and of the namespaces. It finds the sources that were deleted while the watcher was down.
+// informerSet runs the informers of all kinds and of the namespaces. It finds the sources that were deleted while no watcher ran.
 type informerSet struct {
 	kinds     []*kindInformers
 	scope     scope
@@ -73,7 +73,7 @@ func (s *informerSet) awaitInstalled(ctx context.Context, kind *kindInformers) b
 	})
 }
 
-// sweep queues the sources of a kind that exist on the stream but not in the cluster. A namespace that is gone, too, does not count as selected.
+// sweep queues the sources of a kind that exist on the stream but not in the cluster. A deleted namespace does not count as selected.
 func (s *informerSet) sweep(kind events.Kind) {
 	for _, source := range s.ledger.sources() {
 		if source.Kind == kind && s.scope.lists(source.Namespace) && s.cached.Lookup(source) == nil {
@@ -82,7 +82,7 @@ func (s *informerSet) sweep(kind events.Kind) {
 	}
 }
 
-// waitForWriters blocks until the ExternalSecrets are listed, or cannot be: one may have caused a change of a Secret while the watcher was down.
+// waitForWriters blocks until the ExternalSecrets are listed or cannot be, as one may have changed a Secret while no watcher ran.
 func (s *informerSet) waitForWriters(ctx context.Context) {
 	for _, kind := range s.kinds {
 		if kind.listing.Kind == events.KindExternalSecret {
@@ -93,8 +93,8 @@ func (s *informerSet) waitForWriters(ctx context.Context) {
 	}
 }
 
-// waitForSync blocks until the first list of every informer has been handled, but does not wait for custom kinds that are not installed or that the
-// API server fails to list. It returns false if ctx ended first.
+// waitForSync blocks until the first list of every informer has been handled, except for custom kinds that are not installed or whose list fails. It
+// returns false if ctx ended first.
 func (s *informerSet) waitForSync(ctx context.Context) bool {
 	synced := []cache.InformerSynced{s.scope.selected.hasSynced}
 	for _, kind := range s.kinds {
@@ -113,12 +113,12 @@ func (s *informerSet) watches(source events.Source) bool {
 	return source.Kind == events.KindOpenBao || s.hasListed(source.Kind) && s.scope.includes(source.Namespace)
 }
 
-// sees reports whether a source is in a store, or an object that is in scope and that this watcher has seen.
+// sees reports whether a source is in a store, or is an object in scope that this watcher has seen.
 func (s *informerSet) sees(source events.Source) bool {
 	return source.Kind == events.KindOpenBao || s.scope.includes(source.Namespace) && s.cached.Lookup(source) != nil
 }
 
-// version returns the resourceVersion that the cache of a kind in a namespace has reached. It is empty if nothing was listed.
+// version returns the resourceVersion that the cache of a kind in a namespace has reached. It is empty before the first list.
 func (s *informerSet) version(kind events.Kind, namespace string) string {
 	for _, k := range s.kinds {
 		if k.listing.Kind != kind {
@@ -126,7 +126,7 @@ func (s *informerSet) version(kind events.Kind, namespace string) string {
 		}
 		for i, listed := range s.scope.listed() {
 			if listed == metav1.NamespaceAll || listed == namespace {
-				// What the informer received last may not be in the cache yet. Without client-go's AtomicFIFO, only the informer has a version.
+				// The last received object may not be in the cache yet. Without client-go's AtomicFIFO, only the informer has a version.
 				return cmp.Or(k.each[i].GetIndexer().LastStoreSyncResourceVersion(), k.each[i].LastSyncResourceVersion())
 			}
 		}
@@ -134,15 +134,15 @@ func (s *informerSet) version(kind events.Kind, namespace string) string {
 	return ""
 }
 
-// kindInformers has the informers of one kind, one for each listed namespace.
+// kindInformers contains the informers of one kind, one for each listed namespace.
 type kindInformers struct {
 	listing kinds.Listing
 	each    []cache.SharedIndexInformer
 	handled []cache.ResourceEventHandlerRegistration // of the handler with each informer
 	install *installState                            // nil for a kind that every API server has
-	// synced reports that hasSynced was true once: then it stays so. It is asked about each source, and there may be many namespaces.
+	// synced says that hasSynced was once true, which does not change any more. It saves a check of all namespaces for each source.
 	synced atomic.Bool
-	// seen reports that the first list has been handled, and that the sources deleted before it have been found.
+	// seen says that the first list has been handled, and that the sources deleted before it have been found.
 	seen atomic.Bool
 }
 
@@ -159,7 +159,7 @@ func (k *kindInformers) start(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// hasSynced reports whether the handler has had the first list of every namespace. The caches are full earlier, while it is still being called.
+// hasSynced reports whether the handler has received the first list of every namespace. The caches are full before it has.
 func (k *kindInformers) hasSynced() bool {
 	waits := func(handled cache.ResourceEventHandlerRegistration) bool { return !handled.HasSynced() }
 	if !k.synced.Load() && !slices.ContainsFunc(k.handled, waits) {
@@ -170,8 +170,8 @@ func (k *kindInformers) hasSynced() bool {
 
 func (k *kindInformers) isAbsent() bool { return k.install != nil && k.install.absent.Load() }
 
-// isFailing reports whether the API server has failed to list a custom kind, for example because its conversion webhook is down. A missing
-// permission does not count: an administrator has to grant it.
+// isFailing reports whether the API server has failed to list a custom kind, for example because its conversion webhook is down. A missing permission
+// does not count, because it takes an administrator to grant it.
 func (k *kindInformers) isFailing() bool {
 	return k.install != nil && k.install.troubled.Load() && !k.install.denied.Load()
 }

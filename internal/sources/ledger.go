@@ -11,7 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
-// ledger holds the last event of every source on the stream. It is safe for concurrent use.
+// ledger contains the last event of every source on the stream. It is safe for concurrent use.
 type ledger struct {
 	mu      sync.RWMutex
 	entries map[events.Source]*kinds.LastEvent
@@ -31,8 +31,8 @@ func (l *ledger) get(source events.Source) *kinds.LastEvent {
 	return l.entries[source]
 }
 
-// set records the last event of a source, about which this watcher knows at least as much as the publisher of the event, unless it has only published
-// again the event of another one. Nil means that the source has no event.
+// set records the last event of a source. This watcher knows at least as much as the event's publisher, unless it has published another watcher's
+// event again. Nil means that the source has no event.
 func (l *ledger) set(source events.Source, entry *kinds.LastEvent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,7 +42,7 @@ func (l *ledger) set(source events.Source, entry *kinds.LastEvent) {
 	l.put(source, entry)
 }
 
-// replace records the event that the stream has, unless an event other than known was recorded meanwhile. It reports whether it recorded the entry.
+// replace records the event on the stream, unless an event other than known was recorded meanwhile. It reports whether it did.
 func (l *ledger) replace(source events.Source, known, entry *kinds.LastEvent) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +106,7 @@ func (l *ledger) sources() []events.Source {
 	return list
 }
 
-// forgetTombstones drops the deletions that the stream no longer keeps because of their age.
+// forgetTombstones drops the deletions that the stream has dropped because of their age.
 func (l *ledger) forgetTombstones(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,7 +119,7 @@ func (l *ledger) forgetTombstones(now time.Time) {
 	})
 }
 
-// newest returns the source and the sequence of the newest event that the stream must hold, of the sources for which watched returns true. Both are
+// newest returns the source and the sequence of the newest event that the stream must have, of the sources for which watched returns true. Both are
 // empty if there is none.
 func (l *ledger) newest(now time.Time, watched func(events.Source) bool) (of events.Source, seq uint64) {
 	l.mu.RLock()
@@ -135,8 +135,8 @@ func (l *ledger) newest(now time.Time, watched func(events.Source) bool) (of eve
 // count is the number of sources of a kind on the stream.
 type count struct{ existing, failing int64 }
 
-// count counts the existing sources by kind, and those whose last event is a failure, of those for which watched returns true. The last event of any
-// other stays as it is, even if it is repaired.
+// count counts the existing sources by kind, and those whose last event is a failure, of the sources for which watched returns true. The last events
+// of other sources may be outdated.
 func (l *ledger) count(watched func(events.Source) bool) map[events.Kind]count {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -156,26 +156,26 @@ func (l *ledger) count(watched func(events.Source) bool) map[events.Kind]count {
 }
 
 const (
-	// doubtInterval is how often a source is assessed again while the cached object may be older than its last event. About once a minute, the API
-	// server sends each watch its current resourceVersion, even if nothing changes.
+	// doubtInterval is how often a source is assessed again while the cached object may be older than its last event. Even without changes, the API
+	// server sends each watch its current resourceVersion about once a minute.
 	doubtInterval = time.Minute
-	// doubtNews is how many times the cache must have advanced if resourceVersions do not decide. It is two because at the first time more may be
-	// about to arrive.
+	// doubtNews is how often the cache must have advanced if resourceVersions do not decide. It is two because more objects may be about to arrive
+	// after the first time.
 	doubtNews = 2
 )
 
-// doubt is about the last event of a source, which another watcher has published while this one watched. The cache may be older than that event, for
-// example while the connection to the API server stalls. Then it does not show whether a missing object is gone or not created yet, nor whether a
-// cached one exists again or is already deleted.
+// doubt is about the last event of a source if another watcher published it while this one ran. The cache may be older than the event, for example if
+// the connection to the API server stalls. Then it does not tell whether a missing object is deleted or not created yet, or whether a cached one
+// exists again or is deleted already.
 type doubt struct {
-	// version is the resourceVersion that the cache had reached at the time at, and news is how often it has advanced since the first time.
+	// version is the resourceVersion of the cache at the time at, and news is how often it has advanced since the first check.
 	version string
 	at      time.Time
 	news    int
 }
 
-// isAhead reports whether the last event of a source may be newer than the cached object, nil if there is none. version is the one that the cache had
-// reached before the object was looked up.
+// isAhead reports whether the last event of a source may be newer than the cached object, which is nil if there is none. Version is the
+// resourceVersion that the cache had reached before the object was looked up.
 //
 //	last event                                   cache
 //	known at the start, or of this watcher       is newer
@@ -183,8 +183,8 @@ type doubt struct {
 //	of another watcher: a deletion of an object  is undecided by resourceVersions: the event does not have that of the deletion
 //	that is cached
 //
-// If the resourceVersion does not decide, the cache counts as newer after it has advanced for a while: the resourceVersion of an event may be from a
-// cluster that this one has replaced, and stay higher forever.
+// If the resourceVersion does not decide, the cache counts as newer after it has advanced for a while, because an event may have a high
+// resourceVersion from a cluster that this one has replaced.
 func (l *ledger) isAhead(source events.Source, before *kinds.LastEvent, now *kinds.Object, version string, at time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -29,22 +29,22 @@ func merge(known, stored *kinds.LastEvent) *kinds.LastEvent {
 	return stored
 }
 
-// follows reports whether the known event is later than the stored one, the last one that the stream has.
+// follows reports whether the known event is later than the stored one, which is the last one on the stream.
 func follows(known, stored *kinds.LastEvent) bool {
 	order := events.CompareVersions(known.ResourceVersion, stored.ResourceVersion)
 	if order == 0 && known.Verb() == events.VerbDeleted && stored.Verb() != events.VerbDeleted {
-		// A deletion has the version of the event before it. If the stored one has a higher sequence, another watcher has seen the source since.
+		// A deletion has the version of the previous event. If the stored event has a higher sequence, another watcher has seen the source since.
 		return stored.Seq <= known.Seq
 	}
 	if order == 0 {
-		// A publisher that knows of no earlier change only reports that the object exists.
+		// A publisher without an earlier event only reports that the object exists.
 		return events.CompareVersions(known.ChangedAt, stored.ChangedAt) > 0
 	}
-	// Sequences give the order, unless the stream has started again from low ones.
+	// The sequences decide, unless the stream was created again and has low ones.
 	return stored.Seq <= known.Seq && order > 0
 }
 
-// missing returns the ledger's entry for a source that has no event on the stream. It is nil if there should be no event.
+// missing returns the ledger's entry for a source without an event on the stream. It is nil if there should be none.
 func missing(known *kinds.LastEvent, now time.Time) *kinds.LastEvent {
 	if !known.IsReadable() || isExpired(known, now, events.TombstoneTTL) {
 		return nil
@@ -52,16 +52,16 @@ func missing(known *kinds.LastEvent, now time.Time) *kinds.LastEvent {
 	return lostBehind(known, 0)
 }
 
-// lostBehind returns a copy of an event that is marked as lost by the stream, and that supersedes the event with the given sequence.
+// lostBehind returns a copy of an event, marked as lost, that supersedes the event with the given sequence.
 func lostBehind(known *kinds.LastEvent, seq uint64) *kinds.LastEvent {
 	entry := *known
 	entry.Seq, entry.Lost = seq, true
 	return &entry
 }
 
-// again returns an event as it was published if the stream has lost it, and false otherwise. It leaves out the fingerprint before the change. The
-// time is when the event is published again, with two exceptions: a secret in a store, because later reads of the store are compared with its time,
-// and a deletion.
+// again returns an event as it was published, without the previous fingerprint, if the stream has lost it, and false otherwise. The time is that of
+// the new publication. A secret in a store and a deletion keep their time, because later reads of the store are compared with it, and workloads
+// created after a deletion do not roll for it.
 func again(last *kinds.LastEvent) (events.Change, bool) {
 	if last == nil || !last.Lost {
 		return events.Change{}, false
@@ -80,12 +80,12 @@ func exists(last *kinds.LastEvent) bool {
 	return last.IsReadable() && last.Verb() != events.VerbDeleted
 }
 
-// isAbout reports whether two events of a source can be read and are about the same state of the same object.
+// isAbout reports whether two events of a source can be read and show the same state of the same object.
 func isAbout(a, b *kinds.LastEvent) bool {
 	return a.IsReadable() && b.IsReadable() && a.Verb() == b.Verb() && a.UID == b.UID && a.ResourceVersion == b.ResourceVersion
 }
 
-// isSame reports whether two entries of a source are about the same event at the same place.
+// isSame reports whether two entries of a source show the same event at the same place.
 func isSame(a, b *kinds.LastEvent) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -99,10 +99,10 @@ func isExpired(last *kinds.LastEvent, now time.Time, age time.Duration) bool {
 	return last.Verb() == events.VerbDeleted && !now.Before(last.Time().Add(age))
 }
 
-// tombstoneMargin is how much earlier than due the ledger expects the stream to drop a tombstone, because their clocks may differ.
+// tombstoneMargin is how early the ledger expects the stream to drop a tombstone, as their clocks may differ.
 const tombstoneMargin = time.Hour
 
-// isHeld reports whether the stream must hold an event.
+// isHeld reports whether the stream must have an event.
 func isHeld(last *kinds.LastEvent, now time.Time) bool {
 	return last.Seq != 0 && !isExpired(last, now, events.TombstoneTTL-tombstoneMargin)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
-// metrics has the metrics of the watcher, without those of secret stores.
+// metrics contains the metrics of the watcher, without those of secret stores.
 type metrics struct {
 	changes, errors, lost, sent      metric.Int64Counter
 	queue, sources, failing, waiting metric.Int64ObservableGauge
@@ -41,7 +41,7 @@ func (m *metrics) instruments() []telemetry.Instrument {
 // Instruments lists the metrics of the watcher, without those of secret stores.
 func Instruments() []telemetry.Instrument { return new(metrics).instruments() }
 
-// newMetrics registers the metrics. The numbers of queued sources, and of the known ones that are watched, are observed on each collection.
+// newMetrics registers the metrics. The numbers of queued sources, and of known sources that are watched, are observed on each collection.
 func newMetrics(meter metric.Meter, queued, throttled func() int, lastEvents *ledger, watched func(events.Source) bool) (*metrics, error) {
 	m := &metrics{}
 	if err := telemetry.MakeInstruments(meter, m.instruments()); err != nil {

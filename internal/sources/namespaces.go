@@ -35,7 +35,7 @@ func (s scope) includes(namespace string) bool {
 	return s.lists(namespace) && s.selected.matches(namespace)
 }
 
-// lists reports whether the objects of a namespace are cached. They are even if the namespace is not selected.
+// lists reports whether the objects of a namespace are cached, even if the namespace is not selected.
 func (s scope) lists(namespace string) bool {
 	return kube.Includes(s.names, s.ignored, namespace)
 }

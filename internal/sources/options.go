@@ -25,45 +25,45 @@ import (
 
 // Options configure a Watcher. The fields of the first group are flags of the watcher.
 type Options struct {
-	Cluster    string   // the name of the cluster in subjects and events, a DNS-1123 label; it has no default
+	Cluster    string   // the name of the cluster in subjects and events, a DNS-1123 label; required
 	Namespaces []string // the namespaces to watch; empty means all
-	// IgnoreNamespaces are the namespaces to leave out when all are watched. The API server leaves them out. Default: none.
+	// IgnoreNamespaces are the namespaces to leave out when all are watched. The API server filters them. Default: none.
 	IgnoreNamespaces []string
-	// Kinds are the kinds of sources to watch: configmap, secret, externalsecret, certificate, secretproviderclass. Default: the first two, which
-	// every cluster has. The watcher waits for a custom kind that is not installed. If empty, only secret stores are watched.
+	// Kinds are the kinds of sources to watch: configmap, secret, externalsecret, certificate, secretproviderclass. The watcher waits for a custom
+	// kind that is not installed. Default: configmap and secret. If empty, only secret stores are watched.
 	Kinds    []string
-	KeyFile  string // the path of the file with the fingerprint keys; it has no default
-	Keys     []byte // the content of such a file, which KeyFile then only names; default: what KeyFile has
+	KeyFile  string // the path of the file with the fingerprint keys; required
+	Keys     []byte // the content of the key file, which KeyFile then only names; default: that of the file
 	Selector string // a label selector that sources must match, which the API server applies; empty matches all
 	// NamespaceSelector is a label selector that namespaces must match. If empty, all match. It needs permission to list and watch namespaces.
 	NamespaceSelector string
-	// Reloader is what Keyturn does as Reloader does. Of it, the watcher takes the keys of ignore-annotation and search-match-annotation. Default:
-	// nothing.
+	// Reloader selects the behaviors of Reloader to imitate. The watcher uses only the keys of ignore-annotation and search-match-annotation.
+	// Default: none.
 	Reloader reloader.Settings
-	// NamespaceBudget is how many bytes of events a namespace may publish per hour. It may use up to four hours of unused budget at once. Further
-	// changes wait, and only the newest change of each source is published. Zero means no limit. Default 4 MiB.
+	// NamespaceBudget is how many bytes of events a namespace may publish per hour, with up to four hours of it at once. Further changes wait, and
+	// only the newest change of each source is published. Zero means no limit. Default 4 MiB.
 	NamespaceBudget int
 
 	OpenBao openbao.Options // the secret stores to watch; default: none
 
-	// Client reads the built-in kinds and Dynamic the custom ones. Dynamic may be nil if Kinds has no custom kind, and both may be nil if
-	// StoresAlone reports true.
+	// Client reads the built-in kinds and Dynamic the custom ones. Dynamic may be nil if Kinds has no custom kind, and both may be nil if StoresAlone
+	// returns true.
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
-	// Workers is the number of events that are published concurrently, at most: fewer while NATS is slow to answer. Default 8.
+	// Workers is the maximum number of events that are published concurrently, which is lower while NATS is slow. Default 8.
 	Workers int
-	// LookAgain is the interval at which the watcher looks for a custom kind that is not installed: by default, one minute. CheckStream is that at
-	// which it checks whether the stream has lost events: by default, 30 seconds.
+	// LookAgain is the interval between checks for a custom kind that is not installed. Default: one minute. CheckStream is the interval between
+	// checks for lost events on the stream. Default: 30 seconds.
 	LookAgain, CheckStream time.Duration
 	Logger                 *slog.Logger
 	Tracer                 trace.Tracer
 	Meter                  metric.Meter
 	Now                    func() time.Time // the clock; default time.Now
-	// Progress is called once for each worker and returns that worker's progress, for the liveness probe. Default: a Progress that is never probed.
+	// Progress is called once for each worker, and returns that worker's progress for the liveness probe. Default: a Progress that is never probed.
 	Progress func() *telemetry.Progress
 }
 
-// DefaultOptions returns the options to watch the kinds that every cluster has, in all namespaces.
+// DefaultOptions returns the options to watch the kinds of every cluster, in all namespaces.
 func DefaultOptions() Options {
 	return Options{
 		Kinds: []string{string(events.KindConfigMap), string(events.KindSecret)}, Workers: 8, NamespaceBudget: 4 << 20,
@@ -72,7 +72,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// AddFlags binds the options of the first group to flags, without those that both programs share.
+// AddFlags adds the watcher's own flags, without those that it shares with the actuator.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.KeyFile, "fingerprint-key-file", o.KeyFile,
 		"`file` with the fingerprint keys: one a line, at least 32 bytes in base64, the current one first. Create one with: openssl rand -base64 32")
@@ -96,11 +96,11 @@ func (o *Options) keyring() (*kinds.Keyring, error) {
 	return kinds.ReadKeyring(o.KeyFile, o.Keys)
 }
 
-// StoresAlone reports whether only secret stores are watched, so that no cluster is needed. Paths are then polled by mount,
-// because the references of ExternalSecrets are not known.
+// StoresAlone reports whether only secret stores are watched, so that no cluster is needed. Paths are then polled by mount, because the references of
+// ExternalSecrets are unknown.
 func (o *Options) StoresAlone() bool { return len(o.Kinds) == 0 && o.OpenBao.Enabled() }
 
-// scope returns which objects are watched.
+// scope returns the scope of the watched objects.
 func (o *Options) scope() events.Scope {
 	scope := events.Scope{
 		NamespaceSelector: o.NamespaceSelector, Selector: o.Selector,

@@ -10,13 +10,13 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
-// The delay before a source is retried doubles from retryFirst to retryMost. It is short: a stream that lost a server is back within seconds.
+// The delay before a retry doubles from retryFirst to retryMost. It is short, because a stream that lost a server is back within seconds.
 const (
 	retryFirst = 50 * time.Millisecond
 	retryMost  = 3 * time.Second
 )
 
-// checkMost is how long a source waits at most before it is looked at again. Its turn may be days away, but come earlier than expected.
+// checkMost is the longest wait before a source is looked at again. Its turn may be days away, but may also come earlier than expected.
 const checkMost = time.Minute
 
 // queueEntry describes a queued source.
@@ -24,10 +24,10 @@ type queueEntry struct {
 	at      time.Time     // when a change was first noticed
 	created bool          // the object was created while the watcher ran
 	gone    bool          // it was deleted, or left the selector
-	first   *kinds.Object // as it was created, or nil if that is unknown
+	first   *kinds.Object // the object when it was created, or nil if unknown
 	held    reservation   // of its namespace's budget
-	failure string        // why it could not be published, or "", so that the same is logged once
-	changes int           // how often its content was seen to come or change
+	failure string        // why it could not be published, or "", so that the same error is logged once
+	changes int           // how often its content was seen to change
 }
 
 // merge adds a later notice.
@@ -47,8 +47,8 @@ type pendingSources struct {
 	mu      sync.Mutex
 	entries map[events.Source]pendingEntry
 	inWork  map[events.Source]pendingEntry // those that are with a worker
-	due     int                            // how many of the others do not wait
-	// becameQuiet is closed when nothing is due or in work. It is nil while nobody waits for that.
+	due     int                            // how many of the others need not wait
+	// becameQuiet is closed when nothing is due or in work. It is nil while nobody waits for this.
 	becameQuiet chan struct{}
 }
 
@@ -66,10 +66,10 @@ func newPendingSources(now func() time.Time) *pendingSources {
 	}
 }
 
-// add queues a source that may have changed. If it is queued already, it keeps the time at which it was first noticed; created and gone are sticky.
+// add queues a source that may have changed. A queued source keeps the time of its first notice; created and gone are sticky.
 func (p *pendingSources) add(source events.Source) { p.put(source, queueEntry{}) }
 
-// put queues a source whose object was seen to be created or to go.
+// put queues a source whose object was seen to be created or deleted.
 func (p *pendingSources) put(source events.Source, noticed queueEntry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ func (p *pendingSources) take() (events.Source, queueEntry, bool) {
 	}
 	delete(p.entries, source)
 	if len(p.entries) == 0 {
-		// A map never shrinks, and after the first list it has room for every source.
+		// Maps never shrink, and after the first list this one has room for every source.
 		p.entries = make(map[events.Source]pendingEntry)
 	}
 	p.inWork[source] = entry
@@ -118,18 +118,18 @@ func (p *pendingSources) take() (events.Source, queueEntry, bool) {
 // done ends the work on a source that needs no retry.
 func (p *pendingSources) done(source events.Source) { p.end(source, nil, p.queue.Forget) }
 
-// retry ends the work on a source that must be retried, and puts its entry back. What was noticed meanwhile is merged into it.
+// retry ends the work on a source that must be retried, and puts its entry back, merged with later notices.
 func (p *pendingSources) retry(source events.Source, entry queueEntry) {
 	p.end(source, &pendingEntry{queueEntry: entry}, p.queue.AddRateLimited)
 }
 
-// wait ends the work on a source whose turn comes after a delay, and puts its entry back.
+// wait ends the work on a source that must wait for its turn, and puts its entry back.
 func (p *pendingSources) wait(source events.Source, entry queueEntry, delay time.Duration) {
 	p.end(source, &pendingEntry{queueEntry: entry}, func(source events.Source) { p.AddAfter(source, delay) })
 }
 
-// drop ends the work on a source for whose current state no event can be published. The source is looked at again when it is next added. Until then
-// the queue remembers that it was created.
+// drop ends the work on a source whose current state can never be published. The source is looked at again when it is next added; until then, the
+// queue remembers whether it was created.
 func (p *pendingSources) drop(source events.Source, entry queueEntry) {
 	var back *pendingEntry
 	if entry.created {
@@ -138,7 +138,7 @@ func (p *pendingSources) drop(source events.Source, entry queueEntry) {
 	p.end(source, back, p.queue.Forget)
 }
 
-// end ends the work on a source, puts an entry back if there is one, and calls next.
+// end ends the work on a source, puts an entry back if it is not nil, and calls next.
 func (p *pendingSources) end(source events.Source, back *pendingEntry, next func(events.Source)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,7 +159,7 @@ func (p *pendingSources) end(source events.Source, back *pendingEntry, next func
 
 func (p *pendingSources) isQuiet() bool { return p.due == 0 && len(p.inWork) == 0 }
 
-// quiet returns a channel that is closed as soon as every source that was added is done or waits for a retry.
+// quiet returns a channel that is closed once every added source is done or waits for a retry.
 func (p *pendingSources) quiet() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,8 +174,8 @@ func (p *pendingSources) quiet() <-chan struct{} {
 	return p.becameQuiet
 }
 
-// publishedUntil returns the time at which the first of the objects was noticed that were created and are not published yet, or the given time if
-// that is earlier. It leaves out those of which no event can be published.
+// publishedUntil returns the time of the first notice of the created objects that are not published yet, or the given time if that is earlier. It
+// ignores objects that can never be published.
 func (p *pendingSources) publishedUntil(at time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,7 +189,7 @@ func (p *pendingSources) publishedUntil(at time.Time) time.Time {
 	return at
 }
 
-// length returns how many sources are due, without those that wait for a retry.
+// length returns the number of due sources, without those that wait for a retry.
 func (p *pendingSources) length() int { return p.queue.Len() }
 
 // shutDown makes take return false when the queue is empty.

@@ -25,7 +25,7 @@ type changePublisher interface {
 // publisher publishes events and records them in the ledger.
 type publisher struct {
 	bus      changePublisher
-	inFlight *bus.InFlight // is told how long the answers take
+	inFlight *bus.InFlight // receives the duration of each response
 	ledger   *ledger
 	metrics  *metrics
 	tracer   trace.Tracer
@@ -33,12 +33,12 @@ type publisher struct {
 	log      *slog.Logger
 }
 
-// publish publishes the change as the successor of the event with the sequence expected. If the change has the trace of its cause, the spans join
-// that trace.
+// publish publishes the change as the successor of the event with the sequence expected. If the change has the trace of its cause, the spans belong
+// to that trace.
 func (p *publisher) publish(ctx context.Context, change events.Change, expected uint64, noticed time.Time) error {
 	tracer := p.tracer
 	if change.ChangedAt == "" {
-		// The first event of a source has no effect, and the first list causes one for every source.
+		// The first event of a source has no effect, and the first list leads to one for every source.
 		tracer = noop.Tracer{}
 	}
 	ctx = change.Trace.Context(ctx)

@@ -87,12 +87,12 @@ func (r *ledgerReader) refresh(ctx context.Context, source events.Source) error 
 	return nil
 }
 
-// parse returns the last event of a subject and its source. If the event cannot be read, only its sequence is known, which the next event has to
-// supersede. It returns false if the subject is not that of a source.
+// parse returns the last event of a subject and its source. If the event cannot be read, only its sequence is set, which the next event supersedes.
+// It returns false if the subject does not belong to a source.
 func (r *ledgerReader) parse(ctx context.Context, stored events.Stored) (events.Source, *kinds.LastEvent, bool) {
 	change, err := stored.Change()
 	if now := r.now().UTC(); change.Time.After(now) {
-		// The clock of its watcher is ahead. What this one sees from now on is later.
+		// The clock of its watcher is ahead. Everything that this watcher sees from now on is later.
 		change.Time = now
 	}
 	if err == nil {
@@ -109,7 +109,7 @@ func (r *ledgerReader) parse(ctx context.Context, stored events.Stored) (events.
 // tombstoneInterval is how often the ledger drops the deletions that the stream has dropped.
 const tombstoneInterval = time.Hour
 
-// forgetTombstones drops those deletions at each interval until ctx is done. Otherwise each source that ever existed would stay in memory.
+// forgetTombstones drops those deletions at each interval until ctx is done, so that not every former source stays in memory.
 func (r *ledgerReader) forgetTombstones(ctx context.Context) {
 	for kube.Sleep(ctx, tombstoneInterval) {
 		r.ledger.forgetTombstones(r.now())

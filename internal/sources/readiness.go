@@ -14,14 +14,14 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// readiness has the reasons why the watcher is not ready. It is safe for concurrent use.
+// readiness contains the reasons why the watcher is not ready. It is safe for concurrent use.
 type readiness struct {
 	complete atomic.Bool
 	denied   sync.Map     // resource -> error: the permissions that are missing
 	failed   atomic.Int64 // when an informer failed last, in nanoseconds since 1970
 }
 
-// watchRetry is longer than an informer waits between two failures.
+// watchRetry is longer than the pause of an informer between two failures.
 const watchRetry = 5 * time.Minute
 
 // isWatching reports whether every informer receives changes.
@@ -29,10 +29,10 @@ func (r *readiness) isWatching(now time.Time) bool {
 	return now.UnixNano()-r.failed.Load() > int64(watchRetry)
 }
 
-// listed records that a resource was listed, so that its permission is not missing any more.
+// listed records that a resource was listed, so its permission exists.
 func (r *readiness) listed(resource string) { r.denied.Delete(resource) }
 
-// problem returns nil after every source has been seen, and before that an error that names the missing permission or list.
+// problem returns an error that names a missing permission or list, or nil once every source has been seen.
 func (r *readiness) problem() error {
 	if r.complete.Load() {
 		return nil
@@ -52,7 +52,7 @@ type watchErrors struct {
 	log       *slog.Logger
 }
 
-// of returns the handler for a resource that the manifest grants. state is the installation state of a custom kind, or nil.
+// of returns the handler for a resource. Manifest grants the permissions on it, and state is the installation state of a custom kind, or nil.
 func (w *watchErrors) of(resource, manifest string, state *installState) cache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, reflector *cache.Reflector, err error) {
 		missing := kube.MissingPermission(resource, manifest, err)
@@ -61,7 +61,7 @@ func (w *watchErrors) of(resource, manifest string, state *installState) cache.W
 			state.troubled.Store(true)
 		}
 		if state != nil && apierrors.IsNotFound(err) {
-			// There is nothing to miss of a kind that is not installed. The informer itself retries.
+			// A kind that is not installed has no changes to miss. The informer itself retries.
 			if state.absent.CompareAndSwap(false, true) {
 				w.log.WarnContext(ctx, "kind of sources no longer installed", "resource", resource)
 			}

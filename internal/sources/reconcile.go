@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	publishTimeout = 10 * time.Second // bounds one attempt to publish; attempts are repeated until one succeeds or the event is refused
-	maxConflicts   = 5                // how many times in a row another watcher may publish first before the source waits for a retry
+	publishTimeout = 10 * time.Second // bounds one attempt to publish, which is repeated until one succeeds or the event is refused
+	maxConflicts   = 5                // how often in a row another watcher may publish first before the source waits for a retry
 )
 
 // reconciler brings the last event of a source in line with the source.
 type reconciler struct {
 	cluster string
 	now     func() time.Time
-	// assessors has one for each watched kind. The ledger is filled with the last events of these kinds.
+	// assessors has an assessor for each watched kind. The ledger contains the last events of these kinds.
 	assessors map[events.Kind]assessor
 	ledger    *ledger
 	reader    *ledgerReader
@@ -43,23 +43,23 @@ type kindLister interface {
 	hasListed(kind events.Kind) bool
 }
 
-// assessment is the event of a source, or that there is none.
+// assessment is the event of a source, or the result that there is none.
 type assessment struct {
 	// change is the event. Its cluster and source are set later, and usually its time; the zero time means now.
 	change events.Change
-	// publish reports that there is an event to publish. If the stream has lost the last event, and nothing has happened since, it is that event.
+	// publish says that there is an event to publish. If the stream has lost the last event and nothing has happened since, it is that event.
 	publish bool
 	doubted bool                 // the cached object may be older than the last event
 	seen    *openbao.Observation // of a secret in a store; nil for an object
 }
 
-// publishAgain returns the assessment of a source about which there is nothing new.
+// publishAgain returns the assessment of a source without news.
 func publishAgain(before *kinds.LastEvent) assessment {
 	change, lost := again(before)
 	return assessment{change: change, publish: lost}
 }
 
-// turnError means that a source has an event to publish, but its turn comes later.
+// turnError means that a source has an event to publish whose turn comes later.
 type turnError struct{ after time.Duration }
 
 // Error returns when the turn comes.
@@ -70,7 +70,7 @@ func (e *turnError) Error() string {
 // errUndecided means that the cache does not show yet whether an object was created or deleted.
 var errUndecided = errors.New("the cache may be older than the last event of the source")
 
-// reconcile publishes the event of a source, if there is one. It returns a turnError if the namespace has used up its budget, and records the
+// reconcile publishes the event of a source, if there is one. If the namespace has used up its budget, it returns a turnError and records the
 // reservation in the entry. A RejectError means that the event can never be published, and errUndecided that the entry is needed again.
 func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry *queueEntry) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
@@ -107,8 +107,8 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 	return fmt.Errorf("publishing %s: %w, %d times in a row", source, bus.ErrConflict, maxConflicts)
 }
 
-// leave ends the work on a source that has no event to publish, or none yet. A deletion may have to wait for the first list, but only if the last
-// event does not have it: the first list does not end while a permission is missing.
+// leave ends the work on a source that has no event to publish, or none yet. A deletion may have to wait for the first list, unless the last event is
+// that deletion, because a missing permission delays the first list without limit.
 func (r *reconciler) leave(source events.Source, before *kinds.LastEvent, found assessment, entry *queueEntry) error {
 	r.throttle.dropped(source.Namespace, &entry.held)
 	if exists(before) && entry.gone && !r.informers.hasListed(source.Kind) {
@@ -117,7 +117,7 @@ func (r *reconciler) leave(source events.Source, before *kinds.LastEvent, found 
 	return decided(found, *entry)
 }
 
-// decided returns errUndecided if the source was created or deleted, and the cache may be too old to show that. Later nothing else tells it.
+// decided returns errUndecided if the source was created or deleted and the cache may be too old to show it, because no later notice will.
 func decided(found assessment, entry queueEntry) error {
 	if found.doubted && (entry.created || entry.gone) {
 		return errUndecided
@@ -125,8 +125,8 @@ func decided(found assessment, entry queueEntry) error {
 	return nil
 }
 
-// settle frees the room that was held for an event that is published or can never be published: every retry would be refused, and sightings have
-// limited room. An object is compared again when it changes. settle returns the error, or errUndecided.
+// settle frees the room that was held for an event that is published or can never be published, because every retry would be refused and sightings
+// have limited room. An object is compared again when it changes. settle returns err, or errUndecided.
 func (r *reconciler) settle(source events.Source, found assessment, entry *queueEntry, err error) error {
 	_, refused := errors.AsType[*events.RejectError](err)
 	switch {
@@ -134,7 +134,7 @@ func (r *reconciler) settle(source events.Source, found assessment, entry *queue
 		r.throttle.published(&entry.held)
 		r.sightings.done(source, found.seen)
 		if source.Kind == events.KindSecretProviderClass {
-			r.pending.add(source) // The content of its pods is settled when it is assessed after its event.
+			r.pending.add(source) // The content of its pods is settled by the assessment after its event.
 		}
 		return decided(found, *entry)
 	case refused:
@@ -146,10 +146,10 @@ func (r *reconciler) settle(source events.Source, found assessment, entry *queue
 	return err
 }
 
-// isLimited reports whether an event counts towards the budget of its namespace. The first event of a source that existed before does not, because
-// a change while it waits would go unnoticed. Neither does an event that the stream has lost, nor that of a secret in a store, which is in no
-// namespace. Until everything that existed at the start is on the stream, nothing is limited, because each source has at most one event. created is
-// needed because the event does not tell whether the object was created if the first event of its kind is always observed.
+// isLimited reports whether an event counts towards the budget of its namespace. The first event of a source that existed before does not, because a
+// change during its wait would go unnoticed. Neither do events that the stream has lost, and those of secrets in stores, which have no namespace.
+// Nothing is limited until every source that existed at the start is on the stream, because each has at most one event by then. Created tells whether
+// the object was created if the first event of its kind is always observed.
 func (r *reconciler) isLimited(before *kinds.LastEvent, change events.Change, created bool) bool {
 	switch {
 	case change.Source.Namespace == "" || !r.readiness.complete.Load():
@@ -161,7 +161,7 @@ func (r *reconciler) isLimited(before *kinds.LastEvent, change events.Change, cr
 }
 
 // objectAssessor assesses the sources of one kind, which are cached objects. It finds no event while the cached object may be older than the last
-// one.
+// event.
 type objectAssessor struct {
 	kind      kinds.Kind
 	informers *informerSet
@@ -187,13 +187,13 @@ func (a *objectAssessor) assess(source events.Source, before *kinds.LastEvent, e
 		return found
 	}
 	if kind.Part != nil && now == nil && !a.informers.hasListed(kind.Kind) {
-		return publishAgain(before) // A part may be listed before its source.
+		return publishAgain(before) // A part of a source may be listed before the source.
 	}
 	change, ok := a.kind.Assess(a.view, before, kinds.State{
 		Now: now, First: entry.first, Created: entry.created, Changes: entry.changes,
 		Recent: before == nil && now != nil && a.absence.isRecent(now),
 	})
-	// A missing object that was not seen to go may still exist without the labels. It is left alone, like those of a namespace that is not watched.
+	// A missing object whose deletion was not seen may have lost its labels. It is left alone, like objects in namespaces that are not watched.
 	if mayExist := now == nil && a.absence.scope.Selector != "" && !entry.gone; !ok || mayExist {
 		return publishAgain(before)
 	}

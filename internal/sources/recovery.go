@@ -21,29 +21,29 @@ type extentReader interface {
 	Subjects(ctx context.Context, filter string) (map[string]uint64, error)
 }
 
-// sourceWatcher reports whether this watcher publishes the events of a source, and has listed its objects. An informerSet implements it.
+// sourceWatcher reports whether this watcher publishes the events of a source and has listed its objects. An informerSet implements it.
 type sourceWatcher interface {
 	watches(source events.Source) bool
 }
 
-// recovery notices that the stream was purged, rolled back or created again, and queues the sources of the lost events, so that they are published
-// again. One check is a few short requests, unless the stream has changed since the last one: then it also reads which subjects the stream has.
+// recovery detects that the stream was purged, rolled back or created again, and queues the sources of lost events, so that they are published again.
+// A check takes a few short requests. If the stream has changed since the last check, it also reads the subjects of the stream.
 type recovery struct {
 	bus    extentReader
 	reader *ledgerReader
-	// interval is how often the stream is checked. After repeated losses it is checked less and less often, because a stream that is too small
-	// loses an event for each one that is published again.
+	// interval is how often the stream is checked. After repeated losses it grows, because a stream that is too small loses an event for each one
+	// that is published again.
 	interval  time.Duration
 	informers sourceWatcher
 	pending   *pendingSources
-	lost      chan<- struct{} // sent to when the sources whose events the stream has lost are queued
+	lost      chan<- struct{} // receives a signal when the sources of lost events are queued
 	metrics   *metrics
 	log       *slog.Logger
 
-	seen bus.Extent // of the stream at the last check; the ledger has its events
+	seen bus.Extent // extent of the stream at the last check; the ledger has its events
 }
 
-// lossBackoff is the factor by which the interval may grow while the stream loses events.
+// lossBackoff is the maximum factor of the interval while the stream loses events.
 const lossBackoff = 32
 
 // run checks the stream until ctx is done: at once, at each interval, and after each reconnect.
@@ -77,7 +77,7 @@ func (r *recovery) backoff(first, most time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: min(first, most), Factor: 2, Jitter: 0.1, Steps: math.MaxInt32, Cap: most}
 }
 
-// check reports whether the stream has lost events. If so, it queues their sources, so that they are published again.
+// check reports whether the stream has lost events, and queues their sources, so that they are published again.
 func (r *recovery) check(ctx context.Context) (bool, error) {
 	bounded, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -96,8 +96,8 @@ func (r *recovery) check(ctx context.Context) (bool, error) {
 	return lost, nil
 }
 
-// suspect reports whether the stream was created again or may lack an event of the ledger. An event of another watcher has the same effect. A stream
-// that was rolled back lacks at least the newest event.
+// suspect reports whether the stream was created again or may lack an event of the ledger. An event of another watcher looks the same. A stream that
+// was rolled back lacks at least the newest event.
 func (r *recovery) suspect(ctx context.Context, extent bus.Extent) (bool, error) {
 	newest, seq := r.reader.ledger.newest(r.reader.now(), r.informers.watches)
 	switch {
@@ -115,12 +115,12 @@ func (r *recovery) suspect(ctx context.Context, extent bus.Extent) (bool, error)
 	case stored.Seq != seq:
 		return true, nil
 	case extent.LastSeq == r.seen.LastSeq && extent.Events == r.seen.Events:
-		return false, nil // Nothing came, and so nothing hides that something has gone.
+		return false, nil // No event has arrived that could hide a loss.
 	}
 	return r.lacks(ctx)
 }
 
-// lacks reports whether the stream has no event on the subject of one that the ledger has.
+// lacks reports whether the stream has no event on the subject of an event in the ledger.
 func (r *recovery) lacks(ctx context.Context) (bool, error) {
 	known, now := r.reader.ledger.all(), r.reader.now()
 	for _, kind := range r.reader.kinds {
@@ -140,7 +140,7 @@ func (r *recovery) lacks(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// compare compares the whole ledger with the stream. It queues each source whose event differs from the one in the ledger.
+// compare compares the whole ledger with the stream, and queues each source whose events differ.
 func (r *recovery) compare(ctx context.Context) (bool, error) {
 	known := r.reader.ledger.all()
 	seen := make(map[events.Source]struct{}, len(known))
@@ -172,8 +172,8 @@ func (r *recovery) compare(ctx context.Context) (bool, error) {
 	return absent+outdated > 0, nil
 }
 
-// update puts an event of the stream into the ledger, and queues the source. It returns false if the ledger knows it already, or a
-// later event that was published meanwhile, or if the source is not watched.
+// update puts an event of the stream into the ledger and queues the source. It returns false if the ledger has this event, or a later one that was
+// published meanwhile, or if the source is not watched.
 func (r *recovery) update(source events.Source, known, entry *kinds.LastEvent) bool {
 	if isSame(known, entry) || !r.reader.ledger.replace(source, known, entry) || !r.informers.watches(source) {
 		return false

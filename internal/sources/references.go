@@ -20,8 +20,8 @@ import (
 // pageSize is the number of objects that are listed at a time.
 const pageSize = 500
 
-// maxReferences is how many paths the ExternalSecrets of one namespace make the watcher poll. Each costs a request, also if the path does not exist,
-// and one ExternalSecret can name more than ten thousand.
+// maxReferences is the maximum number of paths that the ExternalSecrets of one namespace make the watcher poll. Each costs a request, even if it does
+// not exist, and one ExternalSecret can name more than ten thousand.
 const maxReferences = 2000
 
 // references finds the paths that ExternalSecrets read. Its methods must not be called concurrently.
@@ -30,11 +30,11 @@ type references struct {
 	namespaces []string
 	ignored    []string
 	log        *slog.Logger
-	excessive  map[string]bool // the namespaces that had more than maxReferences the last time
+	excessive  map[string]bool // the namespaces that exceeded maxReferences in the last list
 }
 
-// list lists the paths that ExternalSecrets read. It asks the API server each time, about as often as one store is polled by reference, and keeps
-// no path between calls. Patterns are left out, because they are not paths that could be polled, and so are those beyond maxReferences.
+// list lists the paths that ExternalSecrets read. It asks the API server each time, about as often as one store is polled by reference, and keeps no
+// path between calls. It omits patterns, which cannot be polled, and paths beyond maxReferences.
 func (r *references) list(ctx context.Context) ([]openbao.Reference, error) {
 	stores := make(map[types.NamespacedName]*externalsecret.Store)
 	addStore := func(obj *unstructured.Unstructured) {
@@ -80,7 +80,7 @@ func (r *references) list(ctx context.Context) ([]openbao.Reference, error) {
 	return all, nil
 }
 
-// each calls fn for each object of a kind. A kind that is not installed has no objects.
+// each calls fn for each object of a kind. A kind that is not installed has none.
 func (r *references) each(ctx context.Context, resource schema.GroupVersionResource, namespace string, fn func(*unstructured.Unstructured)) error {
 	client := r.client.Resource(resource).Namespace(namespace)
 	options := metav1.ListOptions{Limit: pageSize}

@@ -8,7 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 )
 
-// storeKind is the kind of the secrets in stores. It turns the observations of the feed into pending sources.
+// storeKind is the kind of secrets in stores. It turns observations of the feed into pending sources.
 type storeKind struct {
 	feed      *openbao.Feed
 	sightings *sightings
@@ -18,7 +18,7 @@ type storeKind struct {
 	pending   *pendingSources
 }
 
-// sight stores an observation, and returns false if there is no room for it. It ignores a state that is already on the stream.
+// sight stores an observation, and returns false if there is no room for it. It ignores a state that is on the stream already.
 func (s *storeKind) sight(seen openbao.Observation) bool {
 	source := seen.Path.Source()
 	before := s.ledger.get(source)
@@ -58,10 +58,10 @@ func (s *storeKind) knownPaths(store, namespace, mount string) []string {
 	return paths
 }
 
-// maxSightings is the number of secrets that may wait for their event to be published.
+// maxSightings is the maximum number of secrets that wait for their event to be published.
 const maxSightings = 10000
 
-// sightings holds the latest observation of each secret in a store that is not on the stream yet. It is safe for concurrent use.
+// sightings contains the latest observation of each secret in a store that is not on the stream yet. It is safe for concurrent use.
 type sightings struct {
 	mu   sync.Mutex
 	seen map[events.Source]*openbao.Observation
@@ -88,8 +88,8 @@ func (s *sightings) add(seen openbao.Observation) bool {
 	return true
 }
 
-// isLater reports whether a is certainly about a later state than b. A version alone does not tell: they start at one again if a secret is created
-// again. Nor does a time: another server of the store may have another clock.
+// isLater reports whether a certainly shows a later state than b. Versions alone do not tell, because they start at one again for a secret that is
+// created again. Neither do times, because each server of the store has its own clock.
 func isLater(a, b *openbao.Observation) bool {
 	if a.Version > b.Version && a.At.After(b.At) {
 		return true
@@ -103,7 +103,7 @@ func (s *sightings) get(source events.Source) *openbao.Observation {
 	return s.seen[source]
 }
 
-// done forgets an observation unless there is a newer one. It reports whether it did.
+// done drops an observation unless there is a newer one. It reports whether it did.
 func (s *sightings) done(source events.Source, seen *openbao.Observation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

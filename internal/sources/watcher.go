@@ -69,7 +69,7 @@ func (w *Watcher) addObjects(ring *kinds.Keyring) error {
 	}
 	selector, err := labels.Parse(w.options.NamespaceSelector)
 	if err != nil {
-		return err // Validate has named the flag.
+		return err // Validate has named the flag already.
 	}
 	keys, err := reloader.Parse(w.options.Reloader.Annotations)
 	if err != nil {
@@ -136,9 +136,9 @@ func (w *Watcher) addStores(ring *kinds.Keyring) error {
 	return err
 }
 
-// Ready returns nil when every source in scope has been seen and is on the stream, and the receivers of the secret stores listen. Otherwise it
+// Ready returns nil once every source in scope has been seen and is on the stream, and the receivers of the secret stores listen. Otherwise, it
 // returns an error that names the missing permission or list. It does not wait for a store that cannot be read, or for a custom kind that the API
-// server fails to list, unless a permission is missing, because everything else is still watched.
+// server fails to list, unless a permission is missing, because everything else is watched.
 func (w *Watcher) Ready() error {
 	if err := w.readiness.problem(); err != nil || w.stores == nil {
 		return err
@@ -146,12 +146,12 @@ func (w *Watcher) Ready() error {
 	return w.stores.feed.Ready()
 }
 
-// Run publishes to the bus until ctx is done, and then finishes the events in progress. It returns nil if it ended because ctx is done. It must be
-// called only once.
+// Run publishes to the bus until ctx is done, and then finishes the events in progress. It returns nil after the end of ctx. It must be called only
+// once.
 func (w *Watcher) Run(ctx context.Context, b *bus.Bus) error {
 	var running, feeding sync.WaitGroup
 	defer running.Wait()
-	// Deferred calls run in reverse: everything that the feed has received is queued before the queue is shut down.
+	// Deferred calls run in reverse order: everything that the feed has received is queued before the queue is shut down.
 	defer w.pending.shutDown()
 	defer feeding.Wait()
 	reader := &ledgerReader{
@@ -205,7 +205,7 @@ func (w *Watcher) startWorkers(ctx context.Context, running *sync.WaitGroup, rea
 	}
 }
 
-// watchStream keeps the ledger in line with the stream until ctx is done. It sends to lost when the stream has lost events.
+// watchStream keeps the ledger in line with the stream until ctx is done. It signals on lost when the stream has lost events.
 func (w *Watcher) watchStream(ctx context.Context, running *sync.WaitGroup, reader *ledgerReader, b *bus.Bus, lost chan<- struct{}) {
 	recovery := &recovery{
 		bus: b, reader: reader, interval: w.options.CheckStream, informers: w.informers, pending: w.pending, lost: lost, metrics: w.metrics,
@@ -222,7 +222,7 @@ func (w *Watcher) awaitComplete(ctx context.Context) {
 	if !w.informers.waitForSync(ctx) {
 		return
 	}
-	// If a source changed before its first event, that event would be observed, and roll nothing.
+	// If a source changed before its first event, that event would be an observation, and roll nothing.
 	select {
 	case <-ctx.Done():
 		return

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	attendInterval = time.Hour   // how often a watcher publishes the time up to which it has watched
+	attendInterval = time.Hour   // how often a watcher publishes its watch time
 	attendRetry    = time.Minute // the delay before a failed attempt is repeated
 )
 
@@ -19,7 +19,7 @@ type watchedPublisher interface {
 	PublishWatched(ctx context.Context, scope events.Scope, at time.Time) error
 }
 
-// attendance publishes the time up to which the stream is complete for this scope. The absence of the next watcher reads that.
+// attendance publishes the watch time: the time up to which the stream is complete for this scope. The next watcher's absence reads it.
 type attendance struct {
 	bus       watchedPublisher
 	scope     events.Scope
@@ -29,7 +29,7 @@ type attendance struct {
 	log       *slog.Logger
 }
 
-// run publishes the time at once, at each interval, and each time that the stream has lost events, until ctx is done.
+// run publishes the watch time at once, at each interval, and after each loss of events on the stream, until ctx is done.
 func (a *attendance) run(ctx context.Context, lost <-chan struct{}) {
 	for {
 		delay := attendInterval
@@ -46,9 +46,9 @@ func (a *attendance) run(ctx context.Context, lost <-chan struct{}) {
 	}
 }
 
-// publish publishes the time at which it is called, after everything that existed then is on the stream. It publishes nothing if an informer may have
-// missed something. If an object that was created is still waiting, the time is before that: otherwise the next watcher would take the object for one
-// that was always there.
+// publish publishes the current time as the watch time, once everything that existed at this time is on the stream. It publishes nothing if an
+// informer may have missed something. If a created object is still waiting, the watch time is before its creation: otherwise, the next watcher would
+// assume that the object had always existed.
 func (a *attendance) publish(ctx context.Context) error {
 	at := a.now()
 	if !a.readiness.isWatching(at) {
@@ -65,17 +65,17 @@ func (a *attendance) publish(ctx context.Context) error {
 }
 
 const (
-	clockTolerance = 10 * time.Minute // how far the clocks of the API server and of a watcher may be apart
-	bootstrap      = time.Hour        // how long before the first watcher a source may have been created together with the workloads that read it
+	clockTolerance = 10 * time.Minute // the maximum difference between the clocks of the API server and a watcher
+	bootstrap      = time.Hour        // how long before the first watcher a source may have been created together with its readers
 )
 
-// watchedReader reads the times up to which the sources of the cluster were watched. A bus.Bus implements it.
+// watchedReader reads the watch times of the cluster. A bus.Bus implements it.
 type watchedReader interface {
 	Watched(ctx context.Context) ([]events.Watched, error)
 }
 
-// absence finds which of the objects in the first list were created while no watcher ran. The stream has every object that a watcher of its scope
-// has seen, and the time up to which one was running. All of that is read before anything is listed.
+// absence finds the objects in the first list that were created while no watcher ran. The stream has every object that a watcher of its scope has
+// seen, and the watch times. Both are read before anything is listed.
 type absence struct {
 	scope   events.Scope
 	known   *ledger
@@ -83,7 +83,7 @@ type absence struct {
 	earlier []events.Watched // the watch times of the others
 }
 
-// read reads the times up to which earlier watchers have watched. It retries until it succeeds, and returns false if ctx ended first.
+// read reads the watch times of earlier watchers. It retries until it succeeds, and returns false if ctx ended first.
 func (a *absence) read(ctx context.Context, b watchedReader, now time.Time, log *slog.Logger) bool {
 	a.began = now
 	if len(a.scope.Kinds) == 0 {
@@ -107,7 +107,7 @@ func (a *absence) until(source events.Source) (time.Time, bool) {
 	return last, !last.IsZero()
 }
 
-// isNew reports whether an object was created, whether or not a watcher ran at that time, rather than brought into scope by a label.
+// isNew reports whether an object was created, whether or not a watcher ran at that time, and not brought into scope by a label.
 func (a *absence) isNew(o *kinds.Object, inFirstList bool) bool {
 	if a.isLabeled(o) {
 		return false
@@ -123,7 +123,7 @@ func (a *absence) isNew(o *kinds.Object, inFirstList bool) bool {
 	return watched && o.Created().After(until.Add(-clockTolerance))
 }
 
-// isRecent reports whether an object that was never watched was created shortly before this watcher began.
+// isRecent reports whether an object that was never watched was created shortly before this watcher started.
 func (a *absence) isRecent(o *kinds.Object) bool {
 	if _, watched := a.until(o.Source); watched || a.isLabeled(o) {
 		return false
@@ -132,5 +132,5 @@ func (a *absence) isRecent(o *kinds.Object) bool {
 	return created.After(a.began.Add(-bootstrap)) && created.Before(a.began.Add(clockTolerance))
 }
 
-// isLabeled reports whether an object may have come into scope only when it was labeled.
+// isLabeled reports whether an object may have come into scope by a new label.
 func (a *absence) isLabeled(o *kinds.Object) bool { return a.scope.Selector != "" && !o.AsCreated }

@@ -26,14 +26,14 @@ type sourceReconciler interface {
 }
 
 // run works until the queue is shut down and empty. After the end of ctx, it stops at the first source that cannot be published: NATS does not
-// answer, and each of the others would take as long. publishTimeout bounds one.
+// answer, and each of the others would wait for publishTimeout, too.
 func (w *worker) run(ctx context.Context) {
 	for w.next(ctx) {
 	}
 }
 
-// next works on the next source. It takes none before another publication may be in flight, so that what is published is the latest, and has all the
-// time that an attempt has. It returns false if there is nothing more to do.
+// next works on the next source. It first waits until another publication may be in flight, so that the published state is the latest and the attempt
+// has its full time. It returns false if there is nothing more to do.
 func (w *worker) next(ctx context.Context) bool {
 	w.inFlight.Enter()
 	defer w.inFlight.Leave()
@@ -48,7 +48,7 @@ func (w *worker) next(ctx context.Context) bool {
 	return !failed || ctx.Err() == nil
 }
 
-// finish ends the work on a source. It reports whether the source could not be published.
+// finish ends the work on a source. It reports whether publishing failed.
 func (w *worker) finish(ctx context.Context, source events.Source, entry queueEntry, err error) bool {
 	turn, waits := errors.AsType[*turnError](err)
 	_, refused := errors.AsType[*events.RejectError](err)
@@ -72,7 +72,7 @@ func (w *worker) finish(ctx context.Context, source events.Source, entry queueEn
 	return false
 }
 
-// failed counts a failure to publish, and logs it unless the attempt before had the same. It returns the entry for the next attempt.
+// failed counts a failure to publish, and logs it unless the previous attempt had the same. It returns the entry for the next attempt.
 func (w *worker) failed(ctx context.Context, source events.Source, entry queueEntry, err error) queueEntry {
 	w.metrics.errors.Add(ctx, 1)
 	if failure := err.Error(); failure != entry.failure {
