@@ -9,14 +9,12 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// maxGone is the number of removed keys that an event lists. Without a limit, an object whose key names are dates would list one more with each
-// change.
+// maxGone is the maximum number of removed keys in an event. Without it, an object whose keys are dates would list one more with each change.
 const maxGone = 64
 
-// divide returns the keys of an object that an event lists, and the rest, which it counts in buckets. A key that the event before lists stays
-// listed, so that a new one pushes out none. If it is removed, its place is kept while the removal is remembered, so that it has the same fingerprint
-// when it is back. Others are listed in the order of their names while there is room: two watchers that know the same last event, or none, list the
-// same.
+// divide returns the keys of an object that an event lists, and the rest, which it counts in buckets. A key that the previous event lists stays
+// listed, so that a new key displaces none. A removed key keeps its place while the removal is remembered, so that it has the same fingerprint when
+// it is back. Further keys are listed by name while there is room, so that two watchers with the same last event, or none, list the same keys.
 func divide(before map[string]events.Key, now fingerprints) (listed, rest []keyFingerprint) {
 	places, size := 0, 0
 	hasRoom := func(name string) bool {
@@ -59,8 +57,8 @@ func listable(keys []keyFingerprint) bool {
 	return len(keys) <= events.MaxKeys && size <= events.MaxKeyNames
 }
 
-// sizeOfNames returns how many bytes the names of keys have together. An event with more than events.MaxKeyNames could not be published, so removed
-// keys beyond that count in their buckets.
+// sizeOfNames returns the total length of the names of keys, in bytes. An event with more than events.MaxKeyNames could not be published, so further
+// removed keys are recorded in their buckets.
 func sizeOfNames(keys map[string]events.Key) int {
 	size := 0
 	for name := range keys {
@@ -69,8 +67,7 @@ func sizeOfNames(keys map[string]events.Key) int {
 	return size
 }
 
-// bucketsOf returns the fingerprints of the buckets of some keys, which are sorted by name. What is digested is keyed already, so the digest is a
-// fingerprint under the same key.
+// bucketsOf returns the fingerprints of the buckets of keys that are sorted by name. The digests need no key, because their input is keyed.
 func bucketsOf(keyID string, keys []keyFingerprint) map[string]string {
 	digests := make(map[string]hash.Hash)
 	for _, k := range keys {
@@ -87,8 +84,8 @@ func bucketsOf(keyID string, keys []keyFingerprint) map[string]string {
 	return texts
 }
 
-// countRest returns the buckets of an event that does not list the rest of the keys. The time at which a bucket changed is the last one of its keys,
-// also of one that is gone or listed now: date returns the times of the event before that count.
+// countRest returns the buckets of an event for the unlisted rest of the keys. A bucket has changed when one of its keys last changed, including keys
+// that are removed or listed now. Date returns a time of the previous event if it counts.
 func countRest(before events.Change, keyID string, rest []keyFingerprint, date func(version string) string) map[string]events.Key {
 	var counted map[string]events.Key
 	set := func(name, fingerprint, changedAt string) {
@@ -115,15 +112,15 @@ func countRest(before events.Change, keyID string, rest []keyFingerprint, date f
 	return counted
 }
 
-// differences is what may differ between the last event of a source and its object.
+// differences are the possible differences between the last event of a source and its object.
 type differences struct {
-	// names are the keys that were added, changed or removed, sorted. If the bucket of a key differs that was not listed, the key may have changed.
+	// names are the keys that were added, changed or removed, sorted. An unlisted key may have changed if its bucket differs.
 	names []string
-	// buckets are those that had keys, one of which may be gone.
+	// buckets are the buckets of the last event with keys, one of which may be removed.
 	buckets []string
 }
 
-// differencesOf compares the keys of an object with the last event: one by one those that it lists, and the others by their buckets.
+// differencesOf compares the keys of an object with the last event: listed keys one by one, and the others by their buckets.
 func differencesOf(before events.Change, now fingerprints) differences {
 	var found differences
 	var unlisted []keyFingerprint

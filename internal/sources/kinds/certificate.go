@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// The reasons of the condition Issuing that Keyturn uses. An issuer may have others.
+// These are the reasons of the condition Issuing that Keyturn uses. Issuers may set others.
 const reasonIssued, reasonFailed = "Issued", "Failed"
 
 type certificateKind struct{}
@@ -39,20 +39,20 @@ func (certificateKind) Assess(v View, before *LastEvent, o State) (events.Change
 	return assessStatus(v, before, o.Now, func(s status) status { return withSecret(v, o.Now.Source, s) })
 }
 
-// withSecret completes the status of a Certificate with the times in its Secret and with whether it is expiring.
+// withSecret completes the status of a Certificate with the times in its Secret, and sets whether the certificate is expiring.
 func withSecret(v View, certificate events.Source, s status) status {
 	secret := v.Cached.Lookup(events.Source{Kind: events.KindSecret, Namespace: certificate.Namespace, Name: s.fields.Secret})
 	s.fields = timesInSecret(s.fields, secret, certificate)
 	now, renewal := v.Now(), s.fields.RenewalTime
 	s.fields.Expiring = s.verb == events.VerbFailed && !renewal.IsZero() && !renewal.After(now) // It was not renewed in time.
 	if s.verb == events.VerbFailed && renewal.After(now) {
-		// Nothing is written to the Certificate when its renewal time has passed.
+		// The Certificate is not updated when its renewal time passes.
 		v.Queue.AddAfter(certificate, renewal.Sub(now))
 	}
 	return s
 }
 
-// certificateParts are the parts of a Certificate that its status is read from. Newer fields are ignored.
+// certificateParts are the parts of a Certificate that determine its status. Newer fields are ignored.
 type certificateParts struct {
 	Spec struct {
 		SecretName string `json:"secretName"`
@@ -60,8 +60,8 @@ type certificateParts struct {
 	Status certmanagerv1.CertificateStatus `json:"status"`
 }
 
-// issueStatus returns the status of a Certificate, or nil if it cannot be read. It leaves out the messages of the conditions, which may quote an
-// issuer's answer.
+// issueStatus returns the status of a Certificate, or nil if it cannot be read. It omits the messages of conditions, which may quote an issuer's
+// response.
 func issueStatus(resource *unstructured.Unstructured) *status {
 	var parts certificateParts
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(resource.Object, &parts); err != nil {
@@ -83,7 +83,7 @@ func issueStatus(resource *unstructured.Unstructured) *status {
 			issuing = condition
 		}
 	}
-	// Both fields outlast the condition, which changes while issuing is retried.
+	// Both fields outlast the condition, which changes during retries.
 	failed := read.LastFailureTime != nil || read.FailedIssuanceAttempts != nil && *read.FailedIssuanceAttempts > 0
 	current := corev1.ConditionStatus(issuing.Status)
 	switch {
@@ -98,8 +98,8 @@ func issueStatus(resource *unstructured.Unstructured) *status {
 	return s
 }
 
-// timesInSecret replaces the times in a Certificate's status with those of the certificate in its Secret, which cert-manager writes first. The
-// Secret has no renewal time, so that is left out while the status still describes the certificate before.
+// timesInSecret replaces the times in a Certificate's status with those in its Secret, which cert-manager writes first. The Secret has no renewal
+// time, so it is omitted while the status still describes the previous certificate.
 func timesInSecret(read events.Status, secret *Object, certificate events.Source) events.Status {
 	if secret == nil || secret.rare().writer.Source != certificate.String() {
 		return read
@@ -110,11 +110,11 @@ func timesInSecret(read events.Status, secret *Object, certificate events.Source
 	return read
 }
 
-// certificateName returns the name of the Certificate whose Secret has the annotations, or an empty string.
+// certificateName returns the name of the Certificate of a Secret with these annotations, or an empty string.
 func certificateName(annotations map[string]string) string {
 	name := annotations[certmanagerv1.CertificateNameKey]
 	if name == "" || len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return "" // The empty name is checked first: validation allocates a message, and most Secrets belong to no Certificate.
+		return "" // The empty name is checked first, because validation allocates, and most Secrets belong to no Certificate.
 	}
 	return name
 }

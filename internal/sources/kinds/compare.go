@@ -9,9 +9,9 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// assessContent compares the content of an object with the last event. An object that was created and then changed before anything was published is
-// compared with its first state: for workloads that may already have read that, it was changed and not created. An object that was created shortly
-// before it was first watched may be newer than the pods that read it.
+// assessContent compares the content of an object with the last event. An object that changed before its creation was published is compared with its
+// first state: for workloads that may have read that, it was changed, not created. An object that was created shortly before it was first watched may
+// be newer than the pods that read it.
 func assessContent(before *LastEvent, o State) (events.Change, bool) {
 	change, ok := compare(before, o.Now, o.Created)
 	if o.Now != nil && o.Changes > 1 {
@@ -41,7 +41,7 @@ func assessContent(before *LastEvent, o State) (events.Change, bool) {
 	return change, true // At least the creation is published.
 }
 
-// forgetAdded takes back that the event adds keys which the source never had: it may have had them with other content, with which pods started.
+// forgetAdded removes the marks of added keys from the event: a key may have had other content before, with which pods started.
 func forgetAdded(change *events.Change) {
 	for name, key := range change.Keys {
 		if key.ChangedAt == change.ResourceVersion {
@@ -66,7 +66,7 @@ func forgetAdded(change *events.Change) {
 //	gone, none     gone                 none
 //	exists, gone   temporary            none: wait for the real certificate
 //
-// Every event repeats when each key last changed: see events.Key.
+// Every event contains the time of the last change of each key: see events.Key.
 func compare(before *LastEvent, now *Object, created bool) (events.Change, bool) {
 	switch {
 	case now == nil:
@@ -81,8 +81,8 @@ func compare(before *LastEvent, now *Object, created bool) (events.Change, bool)
 	now = now.since(before)
 	current, comparable := under(now.fingerprints, before.KeyID())
 	if !comparable {
-		// The key of the last event was removed from the key file. The same object at the same resourceVersion has the same
-		// content. Any other may have changed, and only the names of its keys can be compared.
+		// The key of the last event was removed from the key file. The same object at the same resourceVersion has the same content. Any other object
+		// may have changed, and only the names of its keys can be compared.
 		if before.Verb() != events.VerbDeleted && before.isOf(now) {
 			return events.Change{}, false
 		}
@@ -91,8 +91,8 @@ func compare(before *LastEvent, now *Object, created bool) (events.Change, bool)
 	if current.all != before.All {
 		return differs(before, now, created, differencesOf(before.Change("", now.Source), current)), true
 	}
-	// An object with the same content that was created meanwhile is a different one. That cannot be concluded for an object found in a list: after
-	// a cluster is rebuilt, all of its objects are different ones.
+	// If the object was created meanwhile, it is another one, despite the same content. An object from a list does not show this: after a cluster is
+	// rebuilt, all objects are other ones.
 	isAnother := created && before.UID != string(now.UID) && events.CompareVersions(now.ResourceVersion, before.ResourceVersion) > 0
 	if before.Verb() == events.VerbDeleted || isAnother {
 		return reappeared(before, now, created), true
@@ -100,9 +100,8 @@ func compare(before *LastEvent, now *Object, created bool) (events.Change, bool)
 	return holds(before, now)
 }
 
-// holds returns the event for a source whose content has not changed but whose hold has, or that is ignored now, or of which other keys count.
-// Changes of the source may wait, for the hold or for something else, and there may be no other event that reports it. That it is not ignored any
-// more is not reported: changes that were forgotten stay so.
+// holds returns the event for a source with unchanged content whose hold, counting keys or ignoring has changed. Waiting changes of the source may
+// depend on it, and no other event may report it. The end of ignoring is not reported: forgotten changes remain forgotten.
 func holds(before *LastEvent, now *Object) (events.Change, bool) {
 	isIgnored := now.ignore && !before.Ignore
 	isSame := now.rare().hold == before.rare().Hold && !isIgnored && !now.countsOtherwise(before)
@@ -112,12 +111,12 @@ func holds(before *LastEvent, now *Object) (events.Change, bool) {
 	return describe(now, events.VerbObserved, before), true
 }
 
-// isOfHold reports whether an event is one of those that holds returns: the source existed before, and its content has not changed.
+// isOfHold reports whether an event comes from holds: the source existed before, and its content has not changed.
 func isOfHold(before *LastEvent, change events.Change) bool {
 	return before.IsReadable() && change.Verb == events.VerbObserved && change.Previous == ""
 }
 
-// deleted returns the event for a source that is gone. It returns false if the stream does not have the source, or has its deletion.
+// deleted returns the event for a deleted source. It returns false if the stream does not have the source, or has its deletion.
 func deleted(before *LastEvent) (events.Change, bool) {
 	if !before.IsReadable() || before.Verb() == events.VerbDeleted {
 		return events.Change{}, false
@@ -125,7 +124,7 @@ func deleted(before *LastEvent) (events.Change, bool) {
 	return before.content(events.VerbDeleted), true
 }
 
-// isAheadOf reports whether the event is about a later state of the object.
+// isAheadOf reports whether the event shows a later state of the object.
 func (l *LastEvent) isAheadOf(now *Object) bool {
 	return l.UID == string(now.UID) && events.CompareVersions(l.ResourceVersion, now.ResourceVersion) > 0
 }
@@ -150,8 +149,7 @@ func reappeared(before *LastEvent, now *Object, created bool) events.Change {
 	return change
 }
 
-// markAppeared sets the resourceVersion at which a source appeared that was gone. Pods that started in between do not have it, not even the content
-// that has not changed.
+// markAppeared sets the resourceVersion at which a deleted source appeared again. Pods that started in between have none of its content.
 func markAppeared(change *events.Change) {
 	change.CreatedAt, change.Since = change.ResourceVersion, time.Time{}
 }
@@ -175,7 +173,7 @@ func differs(before *LastEvent, now *Object, created bool, found differences) ev
 			buckets = append(buckets, events.Bucket(name))
 			continue
 		default:
-			size += len(name) // It is gone.
+			size += len(name) // The key was removed.
 		}
 		entry.ChangedAt = change.ResourceVersion
 		entry.Added = entry.Fingerprint != "" && before.hasNeverHad(name)
@@ -190,12 +188,12 @@ func differs(before *LastEvent, now *Object, created bool, found differences) ev
 		entry.ChangedAt = change.ResourceVersion
 		change.Buckets[name] = entry
 	}
-	now.uncount(&change, before) // It has the removed keys now, and what has changed.
+	now.uncount(&change, before) // It needs the removed keys and the changes.
 	return change
 }
 
-// describe returns an event for the object, with the times at which its keys changed from the last event. A time later than the object's own is
-// from a cluster that this one has replaced: everything that is later compared with it would count as older forever.
+// describe returns an event for the object, with the times of key changes from the last event. Times later than the object's own are from a cluster
+// that this one has replaced, and must not stay, because every later change would count as older.
 func describe(now *Object, verb events.Verb, before *LastEvent) events.Change {
 	current := now.fingerprints[0]
 	change := events.Change{

@@ -41,8 +41,8 @@ func targets(obj any) ([]string, error) {
 	return []string{seen.Source.Namespace + "/" + seen.details.status.fields.Secret}, nil
 }
 
-// syncStatus returns the status of an ExternalSecret, or nil if it cannot be read. It leaves out the time of the last refresh, which changes even
-// when nothing was synced.
+// syncStatus returns the status of an ExternalSecret, or nil if it cannot be read. It omits the time of the last refresh, which changes even without
+// a sync.
 func syncStatus(resource *unstructured.Unstructured) *status {
 	read, err := externalsecret.ReadStatus(resource)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// writers are the field managers that wrote an object last, the last one first.
+// writers are the field managers that last wrote an object, the newest first.
 type writers struct{ names []string }
 
 // writersOf returns the field managers that wrote an object within events.Soon before its newest write. It returns nil if there are none, and for an
-// object as it was created, like most. What a manager has only removed, managedFields do not show.
+// object that was not written since its creation. managedFields do not show writes that only removed fields.
 func writersOf(meta *metav1.ObjectMeta, written time.Time) *writers {
 	if isAsCreated(meta, written) {
 		return nil
@@ -22,7 +22,7 @@ func writersOf(meta *metav1.ObjectMeta, written time.Time) *writers {
 	recent := slices.DeleteFunc(slices.Clone(meta.ManagedFields), func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Time == nil || entry.Subresource != "" || written.Sub(entry.Time.Time) >= events.Soon
 	})
-	slices.Reverse(recent) // Of two writes in one second, the one listed later is the newer one.
+	slices.Reverse(recent) // Of two writes in the same second, the last in the list is newer.
 	slices.SortStableFunc(recent, func(a, b metav1.ManagedFieldsEntry) int { return b.Time.Compare(a.Time.Time) })
 	var w writers
 	for _, entry := range recent {
@@ -34,15 +34,15 @@ func writersOf(meta *metav1.ObjectMeta, written time.Time) *writers {
 	return &w
 }
 
-// add adds a name that is there not yet, if there is room. Many objects share it.
+// add adds a new name if there is room. Many objects share it.
 func (w *writers) add(name string) {
 	if name != "" && len(w.names) < events.MaxWriters && !slices.Contains(w.names, name) {
 		w.names = append(w.names, unique.Make(name).Value())
 	}
 }
 
-// setWriters adds to an event who has written an object, if it was also written soon before. Who wrote it then may not be in managedFields any more:
-// what one manager has written over belongs to it alone.
+// setWriters adds the writers of an object to an event, if the object was also written shortly before. The previous writer may be missing from
+// managedFields, because overwritten fields belong only to the new writer, so it is taken from the last event.
 func setWriters(change *events.Change, before *LastEvent, now *Object) {
 	earlier := before.WrittenAt()
 	if earlier.IsZero() || now.written().IsZero() || now.written().Sub(earlier) >= events.Soon {

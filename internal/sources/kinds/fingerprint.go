@@ -15,11 +15,11 @@ type sum = events.Sum
 
 const sumSize = len(sum{}) // bytes that are kept of an HMAC
 
-// fingerprints has the fingerprints of one object, made with one key of the ring.
+// fingerprints contains the fingerprints of one object, made with one key of the ring.
 type fingerprints struct {
 	keyID string
 	all   sum
-	keys  []keyFingerprint // sorted by name; all of them, because the last event of the source decides which are listed
+	keys  []keyFingerprint // sorted by name; all keys, because the last event of the source determines the listed ones
 }
 
 type keyFingerprint struct {
@@ -34,7 +34,7 @@ type keyFingerprint struct {
 func newFingerprints(keyID string, secret []byte, source events.Source, names []string, data map[string][]byte) fingerprints {
 	f := fingerprints{keyID: keyID, keys: make([]keyFingerprint, 0, len(names))}
 	mac, identity := hmac.New(sha256.New, secret), identityOf("key", source)
-	var text []byte // all but the values, which are not copied
+	var text []byte // everything but the values, which are not copied
 	for _, name := range names {
 		mac.Reset()
 		text = appendPart(append(text[:0], identity...), name)

@@ -13,39 +13,39 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// annotationKeys with the value keysAll says that what is known of the writer of a source does not apply: every key counts by its bytes.
+// annotationKeys with the value keysAll disables the knowledge about the writer of a source: every key counts by its bytes.
 const (
 	annotationKeys = "keyturn.dev/keys"
 	keysAll        = "all"
 )
 
-// What trust-manager writes on the Secrets and ConfigMaps that are targets of a Bundle. The hash is of the certificates and of the passwords.
+// These are written by trust-manager on the targets of a Bundle. The hash covers the certificates and the passwords.
 const (
 	labelBundle          = "trust.cert-manager.io/bundle"
 	annotationBundleHash = "trust.cert-manager.io/hash"
 )
 
-// certificateKeys are the keys of a Secret of cert-manager that hold its certificate.
+// certificateKeys are the keys of a Secret of cert-manager that contain its certificate.
 var certificateKeys = []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey, corev1.ServiceAccountRootCAKey}
 
-// certificateFormats are the keys that cert-manager makes from the certificate: see keystores and additionalOutputFormats of a Certificate.
+// certificateFormats are the keys that cert-manager derives from the certificate: see keystores and additionalOutputFormats of a Certificate.
 var certificateFormats = []string{
 	certmanagerv1.JKSSecretKey, certmanagerv1.JKSTruststoreKey, certmanagerv1.PKCS12SecretKey, certmanagerv1.PKCS12TruststoreKey,
 	certmanagerv1.CertificateOutputFormatCombinedPEMKey, certmanagerv1.CertificateOutputFormatDERKey,
 }
 
-// generated are keys that their writer makes from something else, and that differ each time although that does not, as keystores do, which have
-// salts. Such a key changes when what it is made from does. Until then it keeps the fingerprint of the bytes with which it last changed.
+// generated are keys that their writer derives from others, and whose bytes differ each time, like keystores, which have salts. Such a key counts as
+// changed only if its basis changes. Until then, it keeps the fingerprint of the bytes with which it last changed.
 type generated struct {
 	ring  *Keyring
 	names []string
-	from  []string // the keys that they are made from, as far as these are in the same object
-	basis []sum    // of what they are made from, under each key of the ring
-	// settings is how they are to be written, and written is how they are, under each key of the ring. Both are nil if the settings are not known.
+	from  []string // the keys that they are derived from, as far as they are in the same object
+	basis []sum    // fingerprints of the content that they are derived from, under each key of the ring
+	// settings are the requested formats, and written the current ones, under each key of the ring. Both are nil if the settings are unknown.
 	settings, written []sum
 }
 
-// newGenerated returns the keys of an object that its writer generates, or nil if there are none, or if the writer is not known.
+// newGenerated returns the generated keys of an object, or nil if there are none or the writer is unknown.
 func newGenerated(ring *Keyring, source events.Source, meta *metav1.ObjectMeta, data map[string][]byte) *generated {
 	g := &generated{ring: ring}
 	var parts [][]byte
@@ -77,12 +77,12 @@ func newGenerated(ring *Keyring, source events.Source, meta *metav1.ObjectMeta, 
 	return g
 }
 
-// isKeystore reports whether a key of a target of a Bundle is a keystore. The certificates are text.
+// isKeystore reports whether a key of a Bundle's target is a keystore. Certificates are text.
 func isKeystore(name string, value []byte) bool {
 	return strings.HasSuffix(name, ".jks") || strings.HasSuffix(name, ".p12") || strings.HasSuffix(name, ".pfx") || !utf8.Valid(value)
 }
 
-// since returns the object as it compares with the last event: generated keys have the fingerprints of the event, unless they are new or changed.
+// since returns the object for a comparison with the last event: unchanged generated keys have the fingerprints of the event.
 func (o *Object) since(before *LastEvent) *Object {
 	g := o.rare().generated
 	if g == nil {
@@ -107,8 +107,8 @@ func (o *Object) since(before *LastEvent) *Object {
 	return &copied
 }
 
-// isAnew reports whether the keys have changed since the last event, whose key is the one at an index of the ring. If the event does not say what
-// they were made from, as an event of an earlier version, they have if one of the keys has that they are made from, or if there are none of these.
+// isAnew reports whether the generated keys have changed since the last event, whose key has the given index in the ring. If the event has no basis,
+// like those of earlier versions, a change of a key that they are derived from counts, and any change if they are derived from no key.
 func (g *generated) isAnew(at int, before *LastEvent, now fingerprints) bool {
 	last := before.rare().Generated
 	switch {
@@ -123,7 +123,7 @@ func (g *generated) isAnew(at int, before *LastEvent, now fingerprints) bool {
 		last.Settings != g.settings[at].Text(now.keyID) && last.Written != g.written[at].Text(now.keyID)
 }
 
-// event returns what an event after the last one, which may be nil, says of the keys.
+// event returns the fields about generated keys for an event after the last one, which may be nil.
 func (g *generated) event(before *LastEvent) *events.Generated {
 	keyID := g.ring.keys[0].id
 	said, last := &events.Generated{From: g.basis[0].Text(keyID)}, before.rare().Generated
@@ -136,7 +136,7 @@ func (g *generated) event(before *LastEvent) *events.Generated {
 	}
 	said.Settings, said.Written = g.settings[0].Text(keyID), g.written[0].Text(keyID)
 	if last.Settings != "" && last.Written == said.Written {
-		said.Settings = last.Settings // The new ones are not written yet.
+		said.Settings = last.Settings // The new settings are not applied yet.
 	}
 	return said
 }

@@ -19,29 +19,29 @@ import (
 // annotationIgnoreKeys, on a Secret or a ConfigMap, lists patterns of the keys that count only for workloads that name them.
 const annotationIgnoreKeys = "keyturn.dev/ignore-keys"
 
-// maxIgnored is the maximum number of patterns, and maxWild that of patterns with wildcards. Each pattern is matched with each key, and a source may
-// have a thousand keys. After a *, path.Match tries the rest of the pattern at each place of a name.
+// maxIgnored is the maximum number of patterns, and maxWild that of patterns with wildcards. Each pattern is matched against each key, and a source
+// may have a thousand keys. After a *, path.Match tries the rest of the pattern at each position of a name.
 const maxIgnored, maxWild = 100, 10
 
 // maxDataKey is the maximum length of a key, in bytes.
 const maxDataKey = 253
 
-// rawKey is the key in which the Vault Secrets Operator writes the whole answer of Vault.
+// rawKey is the key in which the Vault Secrets Operator stores Vault's whole response.
 const rawKey = "_raw"
 
-// Fields of an answer of Vault about a static role: those that differ though the password does not, those that only such an answer has, and the
-// password, which for some databases is a key.
+// These are fields of Vault's response for a static role: those that differ even if the password does not, those that only such a response has, and
+// the password, which is a private key for some databases.
 var (
 	staticCredsNoise     = []string{"ttl", "last_vault_rotation"}
 	staticCredsMarks     = []string{"last_vault_rotation", "rotation_period", "rotation_schedule"}
 	staticCredsPasswords = []string{"password", "rsa_private_key"}
 )
 
-// ignoring says which keys of a source do not count. If it is nil, all do.
+// ignoring determines the keys of a source that do not count. If it is nil, all keys count.
 type ignoring struct {
-	patterns []string // those of annotationIgnoreKeys
-	problem  string   // what is wrong with the annotation
-	// isAnswer says that the keys are those of an answer about a static role, and isKnown that their writer is known to write such answers.
+	patterns []string // of annotationIgnoreKeys
+	problem  string   // the problem of the annotation
+	// isAnswer says that the keys are those of a response for a static role, and isKnown that their writer is known to write such responses.
 	isAnswer, isKnown bool
 }
 
@@ -60,7 +60,7 @@ func (i *ignoring) why(name string) string {
 // isAny reports whether there may be keys that do not count.
 func (i *ignoring) isAny() bool { return i != nil && (len(i.patterns) > 0 || i.isAnswer && i.isKnown) }
 
-// addIgnoring returns which keys of the object do not count, to be set.
+// addIgnoring returns the ignoring of the object, creating it if necessary.
 func (o *Object) addIgnoring() *ignoring {
 	own := o.addDetails()
 	if own.ignoring == nil {
@@ -69,7 +69,7 @@ func (o *Object) addIgnoring() *ignoring {
 	return own.ignoring
 }
 
-// problem returns what is wrong with the annotations of the object, or an empty string.
+// problem returns the problem of the object's annotations, or an empty string.
 func (o *Object) problem() string {
 	if i := o.rare().ignoring; i != nil {
 		return i.problem
@@ -77,7 +77,7 @@ func (o *Object) problem() string {
 	return ""
 }
 
-// parseIgnored reads the patterns in annotationIgnoreKeys, and returns what is wrong with the first invalid item.
+// parseIgnored reads the patterns in annotationIgnoreKeys, and returns the problem of the first invalid item.
 func parseIgnored(text string) (patterns []string, problem string) {
 	wild := 0
 	for item := range strings.SplitSeq(text, ",") {
@@ -103,14 +103,14 @@ func parseIgnored(text string) (patterns []string, problem string) {
 	return patterns, events.HoldText(problem)
 }
 
-// heedWriter applies what is known of who writes an object with the data.
+// heedWriter applies the knowledge about the writer of an object with the data.
 func (o *Object) heedWriter(ring *Keyring, meta *metav1.ObjectMeta, data map[string][]byte) {
 	if meta.Annotations[annotationKeys] == keysAll {
 		return
 	}
 	made, hasRaw := newGenerated(ring, o.Source, meta, data), isStaticCreds(fieldsOf(data[rawKey]))
 	if o.Source.Kind == events.KindSecret {
-		isByVSO := hasRaw || isOfVaultSecretsOperator(meta) // It labels and owns only Secrets that it has created.
+		isByVSO := hasRaw || isOfVaultSecretsOperator(meta) // The operator labels and owns only Secrets that it has created.
 		isKnown := isByVSO || isOfExternalSecrets(meta)
 		if hasRaw || isStaticCreds(data) {
 			i := o.addIgnoring()
@@ -125,7 +125,7 @@ func (o *Object) heedWriter(ring *Keyring, meta *metav1.ObjectMeta, data map[str
 	}
 }
 
-// withWriter returns the object as it counts if an ExternalSecret writes it, which may not be seen from the object itself.
+// withWriter returns the object for the case that an ExternalSecret writes it, which the object itself may not show.
 func (o *Object) withWriter(cached Cache) *Object {
 	i := o.rare().ignoring
 	if i == nil || !i.isAnswer || i.isKnown || len(cached.writersTo(o.Source)) == 0 {
@@ -137,29 +137,29 @@ func (o *Object) withWriter(cached Cache) *Object {
 	return &copied
 }
 
-// isStaticCreds reports whether fields are those of an answer of Vault about a static role.
+// isStaticCreds reports whether the fields are those of Vault's response for a static role.
 func isStaticCreds[V any](fields map[string]V) bool {
 	has := func(name string) bool { _, ok := fields[name]; return ok }
 	return slices.ContainsFunc(staticCredsPasswords, has) && slices.ContainsFunc(staticCredsMarks, has)
 }
 
-// fieldsOf returns the fields of an answer of Vault in JSON, or nil if it is none.
+// fieldsOf returns the fields of Vault's response in JSON, or nil if it is not one.
 func fieldsOf(raw []byte) map[string]json.RawMessage {
 	var fields map[string]json.RawMessage
-	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) || json.Unmarshal(raw, &fields) != nil { // Most values are nothing like it.
+	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) || json.Unmarshal(raw, &fields) != nil { // Most values are not JSON objects.
 		return nil
 	}
 	return fields
 }
 
-// countedAnswer returns the part of an answer of Vault about a static role that changes only with the password, in one form. What cannot be read
-// counts as it is.
+// countedAnswer returns the part of Vault's response for a static role that changes only with the password, in a canonical form. An unreadable
+// response counts as it is.
 func countedAnswer(raw []byte) []byte {
 	fields := fieldsOf(raw)
 	for _, name := range slices.Concat(staticCredsNoise, staticCredsMarks) {
 		delete(fields, name)
 	}
-	text, err := json.Marshal(fields) // Its keys are sorted.
+	text, err := json.Marshal(fields) // Marshal sorts the keys.
 	if err != nil || fields == nil {
 		return raw
 	}
@@ -178,8 +178,8 @@ func isOfExternalSecrets(meta *metav1.ObjectMeta) bool {
 	return externalSecretOwner(meta) != "" || meta.Labels[esv1.LabelManaged] == esv1.LabelManagedValue
 }
 
-// uncount says in an event which keys of the object do not count, and which count again: from its resourceVersion on, or from an earlier one if they
-// have not changed since.
+// uncount marks the keys of the object that do not count in an event, and those that count again: from its resourceVersion on, or from an earlier one
+// if they have not changed since.
 func (o *Object) uncount(change *events.Change, before *LastEvent) {
 	earlier, ignored := before.rare().Uncounted, o.rare().ignoring
 	if len(earlier) == 0 && !ignored.isAny() {
@@ -190,7 +190,7 @@ func (o *Object) uncount(change *events.Change, before *LastEvent) {
 		key.Ignored, key.Since = ignored.why(name), ""
 		switch {
 		case key.Ignored != "":
-		case was.Ignored != "" && key.Fingerprint != "" && before.isGone(name): // It is new, with no value that pods may have had.
+		case was.Ignored != "" && key.Fingerprint != "" && before.isGone(name): // It is a new key, whose earlier value no pod has.
 		case was.Ignored != "":
 			key.Since = o.ResourceVersion
 		case was.Since != "" && events.CompareVersions(was.Since, o.ResourceVersion) <= 0 && !events.Newer(key.ChangedAt, was.Since):
@@ -200,28 +200,28 @@ func (o *Object) uncount(change *events.Change, before *LastEvent) {
 	}
 }
 
-// countsOtherwise reports whether other keys of the object count than according to the last event, or by something else.
+// countsOtherwise reports whether the counting keys of the object, or their basis, differ from the last event.
 func (o *Object) countsOtherwise(before *LastEvent) bool {
 	rare := before.rare()
 	if o.problem() != rare.Problem {
 		return true
 	}
 	own := o.rare()
-	// Two watchers whose current keys differ would answer each other for ever.
+	// Two watchers with different current keys would otherwise publish forever.
 	if g := own.generated; g != nil && g.ring.keys[0].id == before.KeyID() && (rare.Generated == nil || *rare.Generated != *g.event(before)) {
 		return true
 	}
 	if len(rare.Uncounted) == 0 && !own.ignoring.isAny() {
 		return false
 	}
-	// No event says of a key that it does not list whether it counts.
+	// Events do not say whether an unlisted key counts.
 	return slices.ContainsFunc(before.Keys, func(k events.LastKey) bool {
 		return !k.IsGone() && own.ignoring.why(k.Name) != rare.Uncounted[k.Name].Ignored
 	})
 }
 
-// newAnswers returns the keys that hold a whole answer of Vault about a static role, and are made from what counts of it: that of the Vault Secrets
-// Operator, and those of an ExternalSecret that names no property. It returns nil if there are none.
+// newAnswers returns the keys that hold Vault's whole response for a static role, as generated keys of the counting parts: the key of the Vault
+// Secrets Operator, and the keys of an ExternalSecret that names no property. It returns nil if there are none.
 func newAnswers(ring *Keyring, source events.Source, data map[string][]byte) *generated {
 	g, isAnswer := &generated{ring: ring}, isStaticCreds(data)
 	var parts [][]byte

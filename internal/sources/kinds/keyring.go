@@ -17,8 +17,8 @@ import (
 // minKeyBytes is the length of the shortest accepted key: the output size of SHA-256, as RFC 2104 recommends.
 const minKeyBytes = 32
 
-// Keyring holds the keys for fingerprints. New fingerprints are made with the first key. The others are kept to compare with events that were made
-// with them, so that adding a key changes nothing.
+// Keyring contains the keys for fingerprints. The first key makes new fingerprints. The others remain for comparisons with events that were made with
+// them, so that a new key causes no changes.
 type Keyring struct{ keys []ringKey }
 
 type ringKey struct {
@@ -37,7 +37,7 @@ func LoadKeyring(path string) (*Keyring, error) {
 	return ReadKeyring("--fingerprint-key-file "+path, content)
 }
 
-// ReadKeyring returns the keys of a key file's content. An error names where that comes from.
+// ReadKeyring returns the keys of a key file's content. Errors name its origin.
 func ReadKeyring(from string, content []byte) (*Keyring, error) {
 	ring, err := parseKeyring(content)
 	if err != nil {
@@ -89,12 +89,12 @@ func (r *Keyring) fingerprint(source events.Source, data map[string][]byte) []fi
 	return result
 }
 
-// all returns the fingerprint of all keys of a source, made again of those of the keys.
+// all returns the fingerprint of all keys of a source, made from the fingerprints of the keys.
 func (k ringKey) all(source events.Source, keys []keyFingerprint) sum {
 	return sumOfAll(hmac.New(sha256.New, k.secret), source, keys)
 }
 
-// digest returns the fingerprint of texts about a source. The domain says what they are.
+// digest returns the fingerprint of texts about a source. The domain identifies their meaning.
 func (k ringKey) digest(domain string, source events.Source, parts ...[]byte) sum {
 	mac := hmac.New(sha256.New, k.secret)
 	mac.Write(identityOf(domain, source))

@@ -12,13 +12,13 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// keystores are how a Certificate wants its keystores to be written. cert-manager writes them so when it next writes its Secret, not at once.
+// keystores are the keystore settings of a Certificate. cert-manager applies them at its next write of the Secret, not at once.
 type keystores struct {
-	spec      []sum // all that the Certificate says of them, under each key of the ring
+	spec      []sum // all settings of the Certificate, under each key of the ring
 	passwords []cmmeta.SecretKeySelector
 }
 
-// keystoresOf returns the keystores of a Certificate, or nil if it wants none, or if they cannot be read. A password in it is kept as a fingerprint.
+// keystoresOf returns the keystores of a Certificate, or nil if it has none or they cannot be read. A password in it is kept as a fingerprint.
 func keystoresOf(ring *Keyring, source events.Source, resource *unstructured.Unstructured) *keystores {
 	nested, found, err := unstructured.NestedMap(resource.Object, "spec", "keystores")
 	if err != nil || !found {
@@ -42,7 +42,7 @@ func keystoresOf(ring *Keyring, source events.Source, resource *unstructured.Uns
 	return k
 }
 
-// recheckKeystores looks at the Secret of a Certificate again, because how its keystores are to be written is known now.
+// recheckKeystores queues the Secret of a Certificate again, because its keystore settings are known now.
 func recheckKeystores(v View, certificate *Object) {
 	if certificate.details.keystores == nil || certificate.details.status == nil {
 		return
@@ -53,7 +53,7 @@ func recheckKeystores(v View, certificate *Object) {
 	}
 }
 
-// withSettings returns the object with how its keystores are to be written, if its Certificate and their passwords are watched.
+// withSettings returns the object with its keystore settings, if its Certificate and the passwords are watched.
 func (o *Object) withSettings(cached Cache) *Object {
 	g := o.rare().generated
 	if g == nil {
@@ -86,7 +86,7 @@ func (o *Object) withSettings(cached Cache) *Object {
 	return &copied
 }
 
-// sumAt returns the fingerprint of a key of an object, which may be nil, under the key at an index of the ring. It returns nil if there is none.
+// sumAt returns the fingerprint of a key of an object, which may be nil, under the key with an index in the ring. It returns nil if there is none.
 func sumAt(o *Object, at int, name string) []byte {
 	if o == nil {
 		return nil

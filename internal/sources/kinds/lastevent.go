@@ -19,7 +19,7 @@ func NewLastEvent(seq uint64, change events.Change) (*LastEvent, error) {
 	return &LastEvent{LastChange: last}, nil
 }
 
-// UnreadableEvent is the last event of a source that could not be read. Only its sequence is known, which the next event has to supersede.
+// UnreadableEvent is a last event that could not be read. Only its sequence is known, which the next event supersedes.
 func UnreadableEvent(seq uint64) *LastEvent {
 	return &LastEvent{LastChange: events.LastChange{Seq: seq}}
 }
@@ -40,15 +40,15 @@ func (l *LastEvent) recentSums() []sum {
 	return []sum{l.All}
 }
 
-// IsReadable reports whether there is an event and its content is known.
+// IsReadable reports whether there is an event and it could be read.
 func (l *LastEvent) IsReadable() bool { return l != nil && l.Verb() != "" }
 
-// isOf reports whether the event is about exactly this state of the object.
+// isOf reports whether the event shows exactly this state of the object.
 func (l *LastEvent) isOf(now *Object) bool {
 	return l.UID == string(now.UID) && l.ResourceVersion == now.ResourceVersion
 }
 
-// usedRequest returns the request that the source was last written for, as far as the stream knows.
+// usedRequest returns the request for which the source was last written, according to the stream.
 func (l *LastEvent) usedRequest() string {
 	cause := l.rare().Cause
 	if cause == nil {
@@ -61,8 +61,8 @@ func (l *LastEvent) usedRequest() string {
 	return cause.Earlier
 }
 
-// hasNeverHad reports whether the source never had a key, as far as the event knows: one that was removed is still in it, or its bucket is, unless
-// many were since.
+// hasNeverHad reports whether the source never had a key, according to the event. The event forgets removed keys, and their buckets, only if there
+// are many.
 func (l *LastEvent) hasNeverHad(name string) bool {
 	has := func(list []events.LastKey, name string) bool {
 		return slices.ContainsFunc(list, func(k events.LastKey) bool { return k.Name == name })
@@ -70,7 +70,7 @@ func (l *LastEvent) hasNeverHad(name string) bool {
 	return !l.Truncated && !has(l.Keys, name) && !has(l.rare().Buckets, events.Bucket(name))
 }
 
-// isGone reports whether the event lists a key that was removed.
+// isGone reports whether the event lists the key as removed.
 func (l *LastEvent) isGone(name string) bool {
 	return slices.ContainsFunc(l.Keys, func(k events.LastKey) bool { return k.Name == name && k.IsGone() })
 }

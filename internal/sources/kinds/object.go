@@ -13,7 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/reloader"
 )
 
-// annotationIgnore, on a source, means that its changes roll nothing. It is like Reloader's annotation of the same name.
+// annotationIgnore, on a source, means that its changes roll nothing, like Reloader's annotation of the same name.
 const annotationIgnore = "keyturn.dev/ignore"
 
 // Object is the part of a source that the informers cache: its name and its fingerprints.
@@ -23,16 +23,16 @@ type Object struct {
 	ResourceVersion string
 
 	fingerprints []fingerprints // of the data; an object whose content is its status has none
-	// writtenAt and createdAt are in seconds since 1970, as precise as the API server's times. They are negative if unknown.
+	// writtenAt and createdAt are in seconds since 1970, like the API server's times. They are negative if unknown.
 	writtenAt, createdAt int64
 	details              *details // nil for most objects
-	writers              *writers // nil if not known, and for an object that was not written since it was created
+	writers              *writers // nil if unknown, and for an object that was not written since its creation
 	ignore               bool
 	match                bool
-	AsCreated            bool // it seems not to have been written since it was created
+	AsCreated            bool // it was apparently not written since its creation
 }
 
-// details holds the fields that only some objects have.
+// details contains the fields that only some objects have.
 type details struct {
 	writer    events.Cause // who writes a Secret, according to its own metadata and data
 	asked     request
@@ -40,15 +40,15 @@ type details struct {
 	status    *status    // of an ExternalSecret or a Certificate, nil if it cannot be read
 	mounted   *podStatus // of a pod, which is part of a SecretProviderClass
 	hold      string     // why the source is on hold, empty if it is not
-	generated *generated // the keys that are made from something else, nil if there are none
-	ignoring  *ignoring  // which keys do not count, nil if all do
-	keystores *keystores // how a Certificate wants its keystores, nil if it wants none
+	generated *generated // keys that are derived from others, nil if there are none
+	ignoring  *ignoring  // the keys that do not count, nil if all count
+	keystores *keystores // the keystore settings of a Certificate, nil if it has none
 }
 
-// creationTakes is the largest difference between the times that the API server records for one creation. They have a precision of one second.
+// creationTakes is the maximum difference between the times that the API server records for one creation. They are in whole seconds.
 const creationTakes = 2 * time.Second
 
-// newObject reduces what the API server sent to an object. It keeps no reference to the data or the metadata.
+// newObject reduces the content of an API object. It keeps no reference to the data or the metadata.
 func newObject(ring *Keyring, kind events.Kind, meta *metav1.ObjectMeta, data map[string][]byte) *Object {
 	source := nameOf(kind, meta)
 	written := newestWrite(meta)
@@ -62,7 +62,7 @@ func newObject(ring *Keyring, kind events.Kind, meta *metav1.ObjectMeta, data ma
 	}
 }
 
-// isAsCreated reports whether an object whose newest write is known seems not to have been written since it was created.
+// isAsCreated reports whether an object whose newest write is known was apparently not written since its creation.
 func isAsCreated(meta *metav1.ObjectMeta, written time.Time) bool {
 	return written.Sub(meta.CreationTimestamp.Time) <= creationTakes
 }
@@ -88,7 +88,7 @@ func (o *Object) rare() details {
 	return *o.details
 }
 
-// addDetails returns these fields, to be set.
+// addDetails returns the details of the object, creating them if necessary.
 func (o *Object) addDetails() *details {
 	if o.details == nil {
 		o.details = &details{}
@@ -115,7 +115,7 @@ func timeOf(seconds int64) time.Time {
 	return time.Unix(seconds, 0).UTC()
 }
 
-// About returns the source that the object belongs to: itself, unless it is a part of another one. Its name is empty if that cannot be read.
+// About returns the source of the object: itself, unless it is a part of another one. Its name is empty if it cannot be read.
 func (o *Object) About() events.Source {
 	if part := o.podStatus(); part != nil {
 		return part.class
@@ -134,7 +134,7 @@ func nameOf(kind events.Kind, meta metav1.Object) events.Source {
 	return events.Source{Kind: kind, Namespace: unique.Make(meta.GetNamespace()).Value(), Name: meta.GetName()}
 }
 
-// GetObjectMeta returns the metadata by which the informers know the object. It is made on demand: stored, it would be most of the object's size.
+// GetObjectMeta returns the metadata by which informers identify the object. It is made on demand, because it would be most of the object's size.
 func (o *Object) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Name: o.Source.Name, Namespace: o.Source.Namespace, UID: o.UID, ResourceVersion: o.ResourceVersion}
 }
@@ -155,10 +155,10 @@ const (
 	classIndex  = "class"  // finds the pod statuses of a SecretProviderClass, by <namespace>/<name>
 )
 
-// Cache holds what the informers cache, by kind: one indexer for each namespace that is listed.
+// Cache contains the cached objects, by kind: one indexer for each listed namespace.
 type Cache map[events.Kind][]cache.Indexer
 
-// Lookup returns the object as it was last seen, or nil.
+// Lookup returns the object in its last seen state, or nil.
 func (c Cache) Lookup(source events.Source) *Object {
 	key := source.Namespace + "/" + source.Name
 	for _, indexer := range c[source.Kind] {
@@ -186,7 +186,7 @@ func (c Cache) writersTo(secret events.Source) []*Object {
 	return c.find(events.KindExternalSecret, targetIndex, secret.Namespace+"/"+secret.Name)
 }
 
-// podStatuses lists the statuses of the pods that have a SecretProviderClass mounted.
+// podStatuses lists the statuses of pods that mount a SecretProviderClass.
 func (c Cache) podStatuses(class events.Source) []*Object {
 	return c.find(kindPodStatus, classIndex, class.Namespace+"/"+class.Name)
 }
@@ -196,7 +196,7 @@ func (c Cache) find(kind events.Kind, index, key string) []*Object {
 	for _, indexer := range c[kind] {
 		found, err := indexer.ByIndex(index, key)
 		if err != nil {
-			continue // The index exists: the informer was made with it.
+			continue // The index exists, because the informer was created with it.
 		}
 		for _, obj := range found {
 			if seen, ok := obj.(*Object); ok {

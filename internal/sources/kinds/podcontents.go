@@ -9,27 +9,27 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// PodContents remembers which content of its SecretProviderClass each pod had when it was last compared with the stream, by the UID of the
-// podStatus. The content that a pod starts with is not a change, and neither is content that other pods had before. It holds nothing that the next
-// watcher needs, and is safe for concurrent use.
+// PodContents remembers, by the UID of the podStatus, the content of its SecretProviderClass that each pod had at the last comparison with the
+// stream. The content that a pod starts with is not a change, and neither is earlier content of other pods. It has nothing that the next watcher
+// needs, and is safe for concurrent use.
 type PodContents struct {
 	mu  sync.Mutex
 	had map[types.UID]podContent
 }
 
-// podContent is the content that a pod had.
+// podContent is the previous content of a pod.
 type podContent struct {
 	pod     types.UID
-	content []fingerprints // nil if it is unknown: the status had been rewritten before it was first seen, or had no versions
+	content []fingerprints // nil if unknown, because the status was rewritten before it was first seen, or had no versions
 }
 
-// podState is the content of a class that a pod has, and the one that it had.
+// podState is the current content of a class in a pod, and the previous one.
 type podState struct {
 	now *Object
 	had []fingerprints
 }
 
-// NewPodContents returns a memory of no pods.
+// NewPodContents returns an empty PodContents.
 func NewPodContents() *PodContents { return &PodContents{had: make(map[types.UID]podContent)} }
 
 // Added records the status of a pod that is seen for the first time. Like Updated and Removed, it ignores objects of other kinds.
@@ -45,8 +45,8 @@ func (c *PodContents) Added(now *Object) {
 	c.put(now.UID, podContent{pod: status.pod, content: content})
 }
 
-// Updated records a new state of a status, or another status of the same name, as after an interrupted watch. If the status is now of another pod,
-// or if nothing was mounted before, the content is what a new pod starts with. While a pod has no versions, it has what it had.
+// Updated records a new state of a status, or another status with the name, as after an interrupted watch. If the status now belongs to another pod,
+// or if nothing was mounted before, a new pod starts with the content. A status without versions does not change the content of its pod.
 func (c *PodContents) Updated(before, now *Object) {
 	status, earlier := now.podStatus(), before.podStatus()
 	if status == nil || earlier == nil {
@@ -74,8 +74,8 @@ func (c *PodContents) put(status types.UID, content podContent) {
 	c.had[status] = content
 }
 
-// of returns the states of the pods that have something mounted, the oldest status first. It leaves out a status that the handler has not received
-// yet: after that, the class is assessed again.
+// of returns the states of pods that have something mounted, the oldest status first. It omits a status that the handler has not received yet: the
+// class is assessed again after that.
 func (c *PodContents) of(statuses []*Object) []podState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +90,7 @@ func (c *PodContents) of(statuses []*Object) []podState {
 	return list
 }
 
-// settle records the current content of the pods as what they had, except for the pods in news, whose content is not on the stream yet.
+// settle records the current content of the pods as the previous one, except for the pods in news, whose content is not on the stream yet.
 func (c *PodContents) settle(pods, news []podState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

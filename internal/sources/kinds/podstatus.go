@@ -17,7 +17,7 @@ var secretsStore = schema.GroupVersion{Group: "secrets-store.csi.x-k8s.io", Vers
 // kindPodStatus is the kind of a SecretProviderClassPodStatus. It is not a source: no event is about it.
 const kindPodStatus events.Kind = "secretproviderclasspodstatus"
 
-// podStatusKind is the kind of what the driver reports about one class in one pod: the IDs of the mounted objects and their versions. Some providers
+// podStatusKind is the kind of the driver's reports about one class in one pod: the IDs of the mounted objects and their versions. Some providers
 // derive a version from the content, so it leaves the watcher only as a keyed fingerprint.
 type podStatusKind struct{}
 
@@ -41,11 +41,11 @@ type podStatus struct {
 	class     events.Source // without a name if the status cannot be read
 	pod       types.UID     // the driver reuses the status of an earlier pod for a new pod of the same name
 	rewritten bool          // the status was written after its creation, other than in its metadata
-	// unversioned means that no object has a version, as after a failure of the provider. What the pod has mounted is not known then.
+	// unversioned means that no object has a version, as after a failure of the provider, so that the mounted content is unknown.
 	unversioned bool
 }
 
-// podStatusParts has the fields of the status that are read. Newer fields are ignored.
+// podStatusParts are the fields of the status that are read. Newer fields are ignored.
 type podStatusParts struct {
 	Status struct {
 		Mounted bool   `json:"mounted"`
@@ -57,8 +57,8 @@ type podStatusParts struct {
 	} `json:"status"`
 }
 
-// newPodStatus reduces a status to the fingerprint of its versions. There is no fingerprint while nothing is mounted, or without versions. Two pods
-// with the same versions have the same fingerprint.
+// newPodStatus reduces a status to the fingerprint of its versions, which is equal for pods with the same versions. It has none while nothing is
+// mounted, or without versions.
 func newPodStatus(ring *Keyring, resource *unstructured.Unstructured) *Object {
 	mounted := &podStatus{pod: podOf(resource), rewritten: resource.GetGeneration() > 1}
 	writes := &metav1.ObjectMeta{CreationTimestamp: resource.GetCreationTimestamp(), ManagedFields: resource.GetManagedFields()}

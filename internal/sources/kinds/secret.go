@@ -13,8 +13,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// unreadSecrets leaves out, at the API server, the Secrets that no workload reads: Helm release records, and tokens of joining nodes. Tokens of
-// service accounts are not left out: agents of another cluster mount them, and the controller manager renews their content.
+// unreadSecrets is a field selector without the Secrets that no workload reads: Helm release records, and tokens of joining nodes. It includes tokens
+// of service accounts: agents of another cluster mount them, and the controller manager renews their content.
 const unreadSecrets = "type!=helm.sh/release.v1,type!=bootstrap.kubernetes.io/token"
 
 type secretKind struct{}
@@ -44,14 +44,14 @@ func (secretKind) Assess(v View, before *LastEvent, o State) (events.Change, boo
 	if ok && o.Now != nil {
 		writer, asked := writerOf(v.Cached, o.Now, before.usedRequest())
 		if isOfHold(before, change) {
-			asked = request{} // What was requested has not been written yet.
+			asked = request{} // The requested write has not happened yet.
 		}
 		setCause(&change, writer, asked, before.usedRequest())
 	}
 	return change, ok
 }
 
-// secretDetails returns who writes a Secret and which request it has. It returns nil if there is nothing to keep, as for most Secrets.
+// secretDetails returns the writer of a Secret and its request, or nil if there is nothing to keep, as for most Secrets.
 func secretDetails(secret *corev1.Secret) *details {
 	d := details{asked: requestOf(secret.Annotations)}
 	switch owner, name := externalSecretOwner(&secret.ObjectMeta), certificateName(secret.Annotations); {
@@ -60,7 +60,7 @@ func secretDetails(secret *corev1.Secret) *details {
 	case name != "":
 		d.writer.Source = string(events.KindCertificate) + "/" + name
 		d.writer.Serial, d.writer.NotAfter = leaf(secret.Data[corev1.TLSCertKey])
-		// Without an issuer, cert-manager made the certificate by itself, so that servers can start before the issuer answers.
+		// Without an issuer, cert-manager has made a temporary certificate, so that servers can start before the issuer responds.
 		d.temporary = secret.Annotations[certmanagerv1.IssuerNameAnnotationKey] == ""
 	case d.asked.event == "":
 		return nil
@@ -71,8 +71,8 @@ func secretDetails(secret *corev1.Secret) *details {
 // maxSerial is the maximum length of a serial number, in hexadecimal digits, as in RFC 5280.
 const maxSerial = 40
 
-// leaf returns the serial number, in hexadecimal, and the end of the first certificate in PEM. Both are empty if it cannot be read. The serial
-// number is also empty if it is too long, because an event has no room for one of any length.
+// leaf returns the serial number, in hexadecimal, and the end of validity of the first certificate in PEM. Both are empty if it cannot be read. The
+// serial number is also empty if it is too long for an event.
 func leaf(chain []byte) (serial string, notAfter time.Time) {
 	block, _ := pem.Decode(chain)
 	if block == nil {
@@ -99,7 +99,7 @@ func (configMapKind) Reduce(ring *Keyring, obj any) (*Object, bool) {
 	if !ok {
 		return nil, false
 	}
-	// A key is in only one of the two maps, and a pod cannot tell which.
+	// A key is in only one of the two maps, and pods see no difference.
 	data := make(map[string][]byte, len(configMap.Data)+len(configMap.BinaryData))
 	for name, value := range configMap.Data {
 		data[name] = []byte(value)
@@ -114,7 +114,7 @@ func (configMapKind) Assess(v View, before *LastEvent, o State) (events.Change, 
 	return assessObject(v, before, o)
 }
 
-// assessObject compares the content of an object with the last event, as assessContent does, and logs what is wrong with its annotations.
+// assessObject compares the content of an object with the last event, like assessContent, and logs the problems of its annotations.
 func assessObject(v View, before *LastEvent, o State) (events.Change, bool) {
 	change, ok := assessContent(before, o)
 	if ok && change.Problem != "" && change.Problem != before.rare().Problem {

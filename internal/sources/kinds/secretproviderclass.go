@@ -8,8 +8,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// secretProviderClassKind is the kind of the objects that the driver mounts. Only the annotations of the object itself matter: its content is what
-// the driver reports for each pod in a podStatus.
+// secretProviderClassKind is the kind of the objects that the driver mounts. Only the annotations of the object itself count: its content is reported
+// by the driver for each pod in a podStatus.
 type secretProviderClassKind struct{}
 
 func (secretProviderClassKind) Listing() Listing {
@@ -42,8 +42,8 @@ func (secretProviderClassKind) Assess(v View, before *LastEvent, o State) (event
 	return compareClass(before, o.Now, pods, news)
 }
 
-// compareClass returns the event for a SecretProviderClass, compared with the last event on its subject. The pods are those that have it mounted,
-// and news are the ones among them whose content has not been published yet. It is a pure function.
+// compareClass returns the event for a SecretProviderClass, compared with the last event on its subject. Pods are those that mount it, and news are
+// those of them whose content is not published yet. It is a pure function.
 //
 //	last event     a pod                                          event
 //	none           has content                                        observed
@@ -65,8 +65,8 @@ func compareClass(before *LastEvent, class *Object, pods, news []podState) (even
 	return events.Change{}, false
 }
 
-// firstOfClass returns the event for a class that the stream does not know. Its content is what was last written into a running pod, or else that
-// of the oldest pod. It is not known yet whether other pods will get the content of a new one.
+// firstOfClass returns the event for a class that is not on the stream. Its content is that of the last write into a running pod, or else that of the
+// oldest pod. Whether other pods will get a new pod's content is not known yet.
 func firstOfClass(class *Object, pods []podState) (events.Change, bool) {
 	if len(pods) == 0 {
 		return events.Change{}, false
@@ -80,7 +80,7 @@ func firstOfClass(class *Object, pods []podState) (events.Change, bool) {
 	return describeClass(class, events.VerbObserved, first, []sum{first.fingerprints[0].all}), true
 }
 
-// newsOfClass returns the pods with a content that the last event does not know, the oldest write first.
+// newsOfClass returns the pods with content that the last event does not have, the oldest write first.
 func newsOfClass(before *LastEvent, class *Object, pods []podState) []podState {
 	recent := before.recentSums()
 	var news []podState
@@ -94,8 +94,8 @@ func newsOfClass(before *LastEvent, class *Object, pods []podState) []podState {
 	return news
 }
 
-// isNews reports whether the pod has received content that was not published yet. recent has the published contents under the key with the given
-// ID, the current one last.
+// isNews reports whether the pod has received unpublished content. recent has the published contents under the key with the given ID, the current one
+// last.
 func (p podState) isNews(keyID string, recent []sum) bool {
 	now, comparable := under(p.now.fingerprints, keyID)
 	if !comparable {
@@ -132,7 +132,7 @@ func changedClass(before *LastEvent, class *Object, pods, news []podState) event
 	return change
 }
 
-// recentUnder returns the recent contents under the current key. Under another key, only contents that a pod has or had are known.
+// recentUnder returns the recent contents under the current key. Under another key, only current and previous contents of pods are known.
 func recentUnder(keyID string, before *LastEvent, pods []podState) []sum {
 	if before.KeyID() == keyID {
 		return slices.Clone(before.recentSums())

@@ -10,12 +10,12 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// maxStatus is the longest text that is taken from a status, in bytes.
+// maxStatus is the maximum length of a text that is taken from a status, in bytes.
 const maxStatus = 256
 
 // status is the fingerprinted condition of an ExternalSecret or a Certificate.
 type status struct {
-	// verb is that of the event for the status. It is empty before the first sync, and while a certificate is being issued.
+	// verb is the verb of the event for the status. It is empty before the first sync, and while a certificate is being issued.
 	verb   events.Verb
 	fields events.Status
 }
@@ -56,7 +56,7 @@ func compareStatus(before *LastEvent, now *Object, current status, content []fin
 	}
 	comparable, found := under(content, before.KeyID())
 	same := found && comparable.all == before.All ||
-		// Without the key of the last event nothing can be compared, but an object that was not written since has the same status.
+		// Without the key of the last event, nothing can be compared, but an object that was not written since has the same status.
 		!found && before.isOf(now)
 	last := before.rare().Status
 	switch {

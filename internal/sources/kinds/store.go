@@ -13,9 +13,9 @@ import (
 type storeState struct {
 	version   int64
 	revision  string    // the last part of the event's id
-	at        time.Time // which orders the events
+	at        time.Time // orders the events
 	writtenAt time.Time // by the store's clock
-	seenAt    time.Time // when the watcher saw the state, by its clock, but no later than when this one read that, by its own
+	seenAt    time.Time // when the watcher saw the state, by its clock, but no later than when this watcher read the event, by its own
 }
 
 // inStore returns the state of a secret in a store. It is nil if there is no event, or one whose resourceVersion is not a time.
@@ -55,7 +55,7 @@ func AssessStore(ring *Keyring, before *LastEvent, seen openbao.Observation, fir
 //	deleted         live               rotated: undeleted, or written again
 //	any             an earlier state   none; rotated if it lasts
 //
-// first is when the first secret of the same mount was seen, or zero. A secret older than that existed before the store was watched.
+// first is when the first secret of the mount was seen, or zero. An older secret existed before the store was watched.
 func compareStore(before *LastEvent, seen openbao.Observation, first time.Time) (events.Change, bool) {
 	recorded := before.inStore()
 	change := events.Change{
@@ -67,7 +67,7 @@ func compareStore(before *LastEvent, seen openbao.Observation, first time.Time) 
 	}
 	at := seen.At
 	if at.IsZero() || seen.ReadAt.IsZero() && at.After(seen.Received) {
-		// A line of KV v1 with a time in the future would hide the lines that follow.
+		// A line of KV v1 with a time in the future would hide the next lines.
 		at = seen.Received
 	}
 	switch {
@@ -82,7 +82,7 @@ func compareStore(before *LastEvent, seen openbao.Observation, first time.Time) 
 		change.ChangedAt, change.CreatedAt = before.ChangedAt, before.CreatedAt
 		change.Previous = before.Fingerprint()
 		if !at.After(recorded.at) {
-			// The store reports no time for an undeletion, or for the removal of the metadata. Its clock may also have been set back.
+			// The store reports no time for an undeletion or the removal of metadata. Its clock may also have been set back.
 			if at = seen.Received; !at.After(recorded.at) {
 				at = recorded.at.Add(1)
 			}
@@ -106,7 +106,7 @@ func compareStore(before *LastEvent, seen openbao.Observation, first time.Time) 
 func firstVerb(seen openbao.Observation, at, first time.Time) events.Verb {
 	switch live := seen.State == openbao.Live; {
 	case !live && (seen.Operation == "" || seen.State == openbao.Gone && !seen.ReadAt.IsZero()):
-		return "" // The deletion of what never existed succeeds, too.
+		return "" // The deletion of a secret that never existed succeeds, too.
 	case !live:
 		return events.VerbDeleted
 	case seen.Operation == "" && !isNew(seen, at, first):
@@ -115,8 +115,8 @@ func firstVerb(seen openbao.Observation, at, first time.Time) events.Verb {
 	return events.VerbRotated
 }
 
-// isNew reports whether a secret that was found by polling was written after the mount was first watched. A secret written before the previous poll
-// existed then, but could not be seen.
+// isNew reports whether a secret found by polling was written after the mount was first watched. One that was written before the previous poll
+// existed then, but was not visible.
 func isNew(seen openbao.Observation, at, first time.Time) bool {
 	if !seen.PolledBefore.IsZero() {
 		return at.After(seen.PolledBefore)
@@ -124,7 +124,7 @@ func isNew(seen openbao.Observation, at, first time.Time) bool {
 	return !first.IsZero() && at.After(first)
 }
 
-// IsKnown reports whether the last event is about the observed state or a later one. It returns false if there is no event.
+// IsKnown reports whether the last event shows the observed state or a later one. It returns false if there is no event.
 func IsKnown(before *LastEvent, seen openbao.Observation) bool {
 	recorded := before.inStore()
 	if recorded == nil {
@@ -136,26 +136,26 @@ func IsKnown(before *LastEvent, seen openbao.Observation) bool {
 		return seen.Version <= recorded.version
 	case storeRevision(seen) == recorded.revision,
 		live == wasLive && seen.Version == recorded.version && seen.At.Equal(recorded.writtenAt) && !seen.ReadAt.IsZero():
-		return true // Each write in KV v1 is a change, also if two are of one time.
+		return true // Each write in KV v1 is a change, even if two have the same time.
 	case seen.Version > recorded.version && recorded.version > 0, seen.At.After(recorded.at):
 		return false
 	case seen.ReadAt.IsZero():
-		// The states in KV v1 are ordered only by time, and the clock of a store may be set back.
+		// The states in KV v1 are ordered only by time, and a store's clock may be set back.
 		return !seen.Received.After(recorded.seenAt)
 	}
 	// A state that was read before the last event was seen may be that of the event.
 	return !seen.ReadAt.After(recorded.seenAt) || isOlder(before, seen) && !seen.Lasting
 }
 
-// isOlder reports whether a state that was read is earlier than that of the last event. Such a state comes from a server that lags behind. A state
-// that was written later does not count as older: then the secret was created again.
+// isOlder reports whether an observed state is earlier than that of the last event, so that it comes from a server that lags behind. A state that was
+// written later does not count as older, because the secret was created again.
 func isOlder(before *LastEvent, seen openbao.Observation) bool {
 	recorded, wasLive := before.inStore(), before.Verb() != events.VerbDeleted
 	return seen.State == openbao.Live && !seen.At.After(recorded.at) && (wasLive || seen.Version < recorded.version)
 }
 
-// Restores finds the secrets of stores that were restored from a snapshot: reads keep returning an older state than that of the last event. The
-// states of an engine without versions are ordered by the clocks of the store's servers, of which one may be late. It is safe for concurrent use.
+// Restores finds secrets that were restored from a snapshot: reads keep returning an older state than that of the last event. For an engine without
+// versions, states are ordered by the clocks of the store's servers, which may differ. It is safe for concurrent use.
 type Restores struct {
 	mu    sync.Mutex
 	older map[events.Source]olderState
@@ -166,11 +166,10 @@ type olderState struct {
 	since    time.Time
 }
 
-// NewRestores returns the state before anything was read.
+// NewRestores returns an empty Restores.
 func NewRestores() *Restores { return &Restores{older: make(map[events.Source]olderState)} }
 
-// Lasts records what was read about a secret. It reports whether reads have returned an older state than that of the last event for at least
-// events.MaxLag.
+// Lasts records an observation of a secret, and reports whether observations have had an older state than the last event for at least events.MaxLag.
 func (r *Restores) Lasts(source events.Source, before *LastEvent, seen openbao.Observation) bool {
 	recorded := before.inStore()
 	if recorded == nil || !seen.ReadAt.After(recorded.seenAt) {
@@ -194,8 +193,8 @@ func (r *Restores) Lasts(source events.Source, before *LastEvent, seen openbao.O
 	return seen.ReadAt.Sub(waiting.since) >= events.MaxLag
 }
 
-// storeRevision returns the last part of the event's ID for an observation. It identifies the state, independently of how that was observed. It has
-// the creation time of a version, because versions start at one again if a secret is created again.
+// storeRevision returns the last part of the event's ID for an observation. It identifies the state, independently of the way of the observation. It
+// contains the creation time of a version, because versions start at one again for a secret that is created again.
 func storeRevision(seen openbao.Observation) string {
 	version, at := strconv.FormatInt(seen.Version, 10), timePart(seen.At)
 	switch {
@@ -213,7 +212,7 @@ func storeRevision(seen openbao.Observation) string {
 	return version + at
 }
 
-// nextRevision is storeRevision after an event. The store reports no time for some changes, so the previous event is used to distinguish them.
+// nextRevision is storeRevision after an event, which distinguishes changes for which the store reports no time.
 func nextRevision(before *LastEvent, seen openbao.Observation) string {
 	version := strconv.FormatInt(seen.Version, 10)
 	switch wasLive := before.Verb() != events.VerbDeleted; {
@@ -237,8 +236,8 @@ func timePart(at time.Time) string {
 	return "/" + strconv.FormatInt(at.UnixNano(), 10)
 }
 
-// storeContent returns the data to fingerprint for a secret in a store: its version and the time at which that was
-// written. The version alone is not enough: it starts at one again when a secret is recreated. The watcher never sees the content itself.
+// storeContent returns the data to fingerprint for a secret in a store: its version and the time of its write. The version alone is not enough,
+// because it starts at one again for a recreated secret. The watcher never sees the content itself.
 func storeContent(change events.Change) map[string][]byte {
 	content := change.Store.Revision
 	if change.Store.Version > 0 {

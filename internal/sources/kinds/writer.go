@@ -14,21 +14,21 @@ import (
 	"github.com/keyturn/keyturn/internal/externalsecret"
 )
 
-// maxCause is the longest event id that is accepted as a cause, in bytes.
+// maxCause is the maximum length of an event ID that is accepted as a cause, in bytes.
 const maxCause = 1200
 
-// request is why an object was asked to be written, according to its annotations.
+// request is the reason why the write of an object was requested, according to its annotations.
 type request struct {
-	// event is the id of the event that caused the request.
+	// event is the ID of the event that led to the request.
 	event string
 	trace events.TraceContext
 }
 
-// requestOf reads a request from annotations. Anyone who can edit the object can set these, so each is validated.
+// requestOf reads a request from annotations, which anyone who can edit the object can set, so it validates them.
 func requestOf(annotations map[string]string) request {
 	event, parent := annotations[events.AnnotationCause], annotations[events.AnnotationTraceparent]
 	if event == "" {
-		// An object made by a ClusterExternalSecret has only the force-sync annotation.
+		// An object of a ClusterExternalSecret has only the force-sync annotation.
 		forced, _ := externalsecret.ParseForceSync(annotations[externalsecret.AnnotationForceSync])
 		event, parent = forced.Event, forced.Traceparent
 	}
@@ -38,7 +38,7 @@ func requestOf(annotations map[string]string) request {
 	return request{event: event, trace: events.TraceContext{Parent: parent}.Valid()}
 }
 
-// ifPrintable returns the text if it is a printable line of at most size bytes, and otherwise an empty string: part of a name is useless.
+// ifPrintable returns the text if it is a printable line of at most size bytes, and otherwise an empty string, because a part of a name is useless.
 func ifPrintable(text string, size int) string {
 	if events.Shorten(text, size) != text {
 		return ""
@@ -58,8 +58,8 @@ func externalSecretOwner(meta *metav1.ObjectMeta) string {
 	return owner.Name
 }
 
-// writerOf returns who writes a Secret and which request it was last written for. A request on the Secret itself comes first; if that was used
-// before, the request on the ExternalSecret counts.
+// writerOf returns the writer of a Secret and the request that it was last written for. A request on the Secret itself takes precedence; if that was
+// used before, the request on the ExternalSecret counts.
 func writerOf(cached Cache, secret *Object, used string) (events.Cause, request) {
 	own := secret.rare()
 	if strings.HasPrefix(own.writer.Source, string(events.KindCertificate)+"/") {
@@ -77,9 +77,8 @@ func writerOf(cached Cache, secret *Object, used string) (events.Cause, request)
 	return own.writer, own.asked
 }
 
-// externalSecretWriting returns the ExternalSecret that writes a Secret: the named one (externalsecret/<name>), or if the name is empty one that
-// has the Secret as its target. If there are several, it prefers one with an unused request. It returns nil if none is known, for example because
-// ExternalSecrets are not watched.
+// externalSecretWriting returns the ExternalSecret that writes a Secret: the named one (externalsecret/<name>) or, without a name, one that has the
+// Secret as its target, preferably one with an unused request. It returns nil if none is known, for example because ExternalSecrets are not watched.
 func externalSecretWriting(cached Cache, secret events.Source, name, used string) *Object {
 	if name != "" {
 		return cached.Lookup(events.Source{
@@ -101,8 +100,8 @@ func externalSecretWriting(cached Cache, secret events.Source, name, used string
 	})
 }
 
-// setCause adds to an event who wrote the object and which event requested that. If used names the same request, an earlier change was already its
-// effect. An event with a request joins the request's trace.
+// setCause adds the writer of the object and the requesting event to an event. If used names the same request, an earlier change was its effect
+// already. An event with a request joins the trace of the request.
 func setCause(change *events.Change, writer events.Cause, asked request, used string) {
 	if asked.event != "" && asked.event != used {
 		writer.Event = asked.event
@@ -110,7 +109,7 @@ func setCause(change *events.Change, writer events.Cause, asked request, used st
 			change.Trace = asked.trace
 		}
 	}
-	// A failed sync may be retried for the same request, so the request is not used up.
+	// A failed sync may be retried for the same request, so the request remains usable.
 	if writer.Event == "" || change.Verb == events.VerbFailed {
 		writer.Earlier = used
 	}
