@@ -10,22 +10,22 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// entry is the part of an audit log line that is kept. It is a successful operation that may have changed what readers of a secret see.
+// entry is the kept part of an audit log line about a successful operation that may have changed a secret for its readers.
 type entry struct {
 	at        time.Time // by the store's clock
-	received  time.Time // by our clock
+	received  time.Time // by the watcher's clock
 	namespace string    // without slashes around it, events.RootNamespace for the root
 	path      string    // of the request, in the namespace, including the mount
 	operation string
 	request   string
 	by        string
 	trace     events.TraceContext
-	version   int64 // the version that was written; zero if the line does not say
+	version   int64 // the written version; zero if the line does not have it
 }
 
 const (
-	maxAhead = time.Minute // of a store's clock
-	// maxLate is how late a line may arrive and still say who made a change. Log shippers may also deliver whole old files.
+	maxAhead = time.Minute // of a store's clock, relative to the watcher's
+	// maxLate is the maximum delay of a line that may still name the author of a change. Log shippers may also deliver whole old files.
 	maxLate = time.Hour
 )
 
@@ -34,24 +34,24 @@ type verdict string
 
 const (
 	used      verdict = "used"      // about a possible change
-	ignored   verdict = "ignored"   // of no interest, as most lines are
-	malformed verdict = "malformed" // a part of one, or one whose path cannot be used
-	foreign   verdict = "foreign"   // no line of an audit log
+	ignored   verdict = "ignored"   // irrelevant, like most lines
+	malformed verdict = "malformed" // a part of an entry, or an entry whose path cannot be used
+	foreign   verdict = "foreign"   // not a line of an audit log
 	refused   verdict = "refused"   // from a sender without a token of the store
 	dropped   verdict = "dropped"   // no room
 )
 
 // The limits of the kept parts of a line, in bytes.
 const (
-	maxPath        = 1024 // of a request path including its namespace; events cannot name longer paths
+	maxPath        = 1024 // of a request path including its namespace, the maximum in events
 	maxLabel       = 128  // of a name; longer ones are cut
 	maxTraceHeader = 200
 )
 
-// operations may change what readers see. Vault Enterprise recovers what a snapshot has at the path.
+// operations may change secrets for their readers. In Vault Enterprise, recover restores the path from a snapshot.
 var operations = []string{"create", "update", "patch", "delete", "recover"}
 
-// record is the part of an object that is decoded, which may be an entry. Tokens and the HMACs of values have no field.
+// record is the decoded part of an object that may be an entry. It has no fields for tokens and for the HMACs of values.
 type record struct {
 	entry
 	typ                       string
@@ -61,17 +61,17 @@ type record struct {
 	engine                    string
 }
 
-// entryFields are the fields that entries have. What is in other fields of an object is searched.
+// entryFields are the fields of entries. Other fields of an object are searched for entries.
 var entryFields = []string{"type", "time", "error", "auth", "request", "response"}
 
-// read reads the value at a path in the object, whose names are separated by dots. It returns what the stream does.
+// read reads the value at a path in the object, whose names are separated by dots. It returns the result of the stream.
 func (r *record) read(in *stream, path string) bool {
 	switch path {
 	case "auth", "request", "request.namespace", "request.headers", "response", "response.data":
 		if path == "request" {
 			r.hasRequest = in.token() == '{'
 		}
-		return in.object(func(name []byte) bool { return r.read(in, path+"."+strings.ToLower(string(name))) }) // Headers are in any case.
+		return in.object(func(name []byte) bool { return r.read(in, path+"."+strings.ToLower(string(name))) }) // header names have any case
 	case "type":
 		return in.str(maxLabel, &r.typ)
 	case "time":
@@ -105,7 +105,7 @@ func (r *record) read(in *stream, path string) bool {
 	return in.skip()
 }
 
-// readHeader reads a header, if the store logs it in clear text. One that was sent several times is left out.
+// readHeader reads a header, if the store logs it in clear text. A header that was sent several times is ignored.
 func readHeader(in *stream, out *string) bool {
 	if in.token() != '[' {
 		return in.skip()
@@ -122,25 +122,25 @@ func readHeader(in *stream, out *string) bool {
 	return ok
 }
 
-// isPart reports whether a record that is not whole is of an entry.
+// isPart reports whether an incomplete record is a part of an entry.
 func (r *record) isPart() bool { return r.typ == "request" || r.typ == "response" || r.hasRequest }
 
 func (r *record) isEntry() bool { return r.hasRequest && (r.typ == "request" || r.typ == "response") }
 
-// mayBeChange reports whether a record, which may be incomplete, may be about a change that readers see.
+// mayBeChange reports whether a record, which may be incomplete, may show a change for readers.
 func (r *record) mayBeChange() bool {
 	_, isRead := placesOf[r.engine]
 	return r.typ != "request" && isRead && slices.Contains(operations, r.operation)
 }
 
-// finding returns what a whole entry means.
+// finding returns the finding for a complete entry.
 func (r *record) finding() finding {
 	if !r.mayBeChange() || r.requestError != "" || r.answerError != "" || r.status >= 400 {
 		return finding{verdict: ignored}
 	}
 	e := r.entry
 	e.namespace = cmp.Or(strings.Trim(e.namespace, "/"), events.RootNamespace)
-	e.request = strings.TrimSpace(events.Shorten(e.request, maxLabel)) // The ID of an event ends with it, and has no space around it.
+	e.request = strings.TrimSpace(events.Shorten(e.request, maxLabel)) // The ID of an event ends with it, and must not end with space.
 	e.by, e.trace = events.Shorten(e.by, maxLabel), e.trace.Valid()
 	if len(e.path)+len(e.namespace) > maxPath || !isPath(e.path) || !isPath(e.namespace) {
 		return finding{verdict: malformed, isLost: true}
@@ -148,8 +148,8 @@ func (r *record) finding() finding {
 	return finding{verdict: used, entry: e}
 }
 
-// instant is a time in the years 1970 to 2199: events have times as nanoseconds since 1970, and 64 bits of them end in the year 2262. Anything else
-// decodes to zero.
+// instant is a time in the years 1970 to 2199. Events have times in nanoseconds since 1970, and 64 bits of them end in the year 2262. Anything else
+// is decoded to zero.
 type instant time.Time
 
 func (i *instant) UnmarshalJSON(text []byte) error {

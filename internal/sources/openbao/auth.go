@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// authConfig selects how to obtain a token of the store: set exactly one field. Default BAO_TOKEN or VAULT_TOKEN if there is a single store.
+// authConfig is the method to get a token of the store: exactly one field. Default BAO_TOKEN or VAULT_TOKEN if there is a single store.
 type authConfig struct {
 	Token      string          `json:"token"`
 	TokenFile  string          `json:"tokenFile"`
@@ -27,7 +27,7 @@ type appRoleAuth struct {
 type kubernetesAuth struct {
 	Role      string `json:"role"`
 	Mount     string `json:"mount"`     // the path of the auth method; default kubernetes
-	TokenFile string `json:"tokenFile"` // of the service account; default: where Kubernetes mounts it
+	TokenFile string `json:"tokenFile"` // of the service account; default: the path at which Kubernetes mounts it
 }
 
 const defaultServiceToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
@@ -68,7 +68,7 @@ func (a *authConfig) resolve() []error {
 // logsIn reports whether a login can return a new token at any time.
 func (a *authConfig) logsIn() bool { return a.AppRole != nil || a.Kubernetes != nil }
 
-// given returns the configured token. Its file is read each time, because it may be replaced.
+// given returns the configured token. It reads the token file each time, because that may be replaced.
 func (a *authConfig) given() (string, error) {
 	if a.TokenFile == "" {
 		return a.Token, nil
@@ -76,7 +76,7 @@ func (a *authConfig) given() (string, error) {
 	return readSecret("auth.tokenFile", a.TokenFile)
 }
 
-// credentials returns the path of the login and what to write there.
+// credentials returns the path of the login and the data to write there.
 func (a *authConfig) credentials() (path string, data map[string]any, err error) {
 	if a.Kubernetes != nil {
 		token, err := readSecret("auth.kubernetes.tokenFile", a.Kubernetes.TokenFile)
@@ -92,7 +92,7 @@ func (a *authConfig) credentials() (path string, data map[string]any, err error)
 	return "auth/" + a.AppRole.Mount + "/login", map[string]any{"role_id": roleID, "secret_id": secretID}, err
 }
 
-// readSecret returns the content of a file that holds one secret.
+// readSecret returns the content of a file with a single secret.
 func readSecret(field, path string) (string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -18,13 +18,13 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// The limits of a request to a store.
+// These limit a request to a store.
 const (
 	requestTimeout = 30 * time.Second
 	scanTimeout    = 2 * time.Minute // of a request for a whole mount
 	maxAnswer      = 64 << 20        // bytes of an answer
-	maxScan        = 512 << 20       // bytes of an answer with metadata, which is never held as a whole
-	// maxScanned is the maximum number of secrets of one answer that are held, each in about 300 bytes.
+	maxScan        = 512 << 20       // bytes of an answer with metadata, of which only a part is in memory at a time
+	// maxScanned is the maximum number of secrets of one answer in memory, each in about 300 bytes.
 	maxScanned = 100_000
 )
 
@@ -38,14 +38,14 @@ type client struct {
 	ahead    atomic.Int64 // see skew
 }
 
-// reply is when a request was made and answered.
+// reply contains the times of a request and its answer.
 type reply struct {
-	asked, received time.Time // by our clock
-	date            time.Time // the latest that the store's clock can have been when it answered
+	asked, received time.Time // by the watcher's clock
+	date            time.Time // the latest possible time of the store's clock when it answered
 	warned          bool      // the answer has warnings or errors
 }
 
-// answerReader reads the body of an answer, and records in the reply whether there are warnings or errors.
+// answerReader reads the body of an answer, and records in the reply whether it has warnings or errors.
 type answerReader func(body io.Reader, got *reply) error
 
 func newClient(c *storeConfig, transport http.RoundTripper, now func() time.Time, log *slog.Logger) (*client, error) {
@@ -72,12 +72,12 @@ func newClient(c *storeConfig, transport http.RoundTripper, now func() time.Time
 	return &client{requests: requests, now: now, http: settings.HttpClient, most: maxScanned, session: keep}, nil
 }
 
-// get requests what is at the path and decodes "data" of the answer into out. It returns errNotThere if nothing is there.
+// get requests a path and decodes the "data" of the answer into out. It returns errNotThere if the path does not exist.
 func (c *client) get(ctx context.Context, namespace, path string, query url.Values, out any) (reply, error) {
 	return c.request(ctx, namespace, path, query, decodeInto(out))
 }
 
-// list returns the names in a folder after the given one: see pageAfter. Names of folders end in a slash. A missing folder is empty.
+// list returns the names in a folder that come after the given one: see pageAfter. Names of folders end in a slash. A missing folder is empty.
 func (c *client) list(ctx context.Context, namespace, path, after string) ([]string, error) {
 	var listed struct {
 		Keys []string `json:"keys"`
@@ -89,7 +89,7 @@ func (c *client) list(ctx context.Context, namespace, path, after string) ([]str
 	return listed.Keys, err
 }
 
-// details requests the metadata of the secrets in a folder, and with the parameter scan of those below it, too. Names of folders end in a slash. It
+// details requests the metadata of the secrets in a folder and, with the parameter scan, of those below it. Names of folders end in a slash. It
 // returns errNotThere if there are none, and errTooLong if there are more than maxScanned.
 func (c *client) details(ctx context.Context, in engineMount, folder string, query url.Values) ([]scannedSecret, reply, error) {
 	var secrets []scannedSecret
@@ -101,7 +101,7 @@ func (c *client) details(ctx context.Context, in engineMount, folder string, que
 	return secrets, got, err
 }
 
-// decodeInto returns a reader of an answer whose "data" is decoded into out.
+// decodeInto returns an answerReader that decodes the "data" into out.
 func decodeInto(out any) answerReader {
 	return func(from io.Reader, got *reply) error {
 		body := struct {
@@ -115,7 +115,7 @@ func decodeInto(out any) answerReader {
 	}
 }
 
-// request makes a request, once more with another token if the store refuses the first one.
+// request makes a request, and repeats it with another token if the store refuses the first one.
 func (c *client) request(ctx context.Context, namespace, path string, query url.Values, read answerReader) (reply, error) {
 	if !isPath(strings.TrimSuffix(path, "/")) {
 		// The API client would normalize it to another path.
@@ -172,13 +172,13 @@ func (c *client) requestWith(ctx context.Context, token, namespace, path string,
 	case errors.Is(err, errTooLong):
 		return got, fmt.Errorf("requesting %s: %w", path, errTooLong)
 	case err != nil:
-		// The text of the decoder's error may quote the answer.
+		// The decoder's error may quote the answer.
 		return got, fmt.Errorf("requesting %s: %w", path, errAnswer)
 	}
 	return got, nil
 }
 
-// skew returns how far the store's clock is ahead of ours, at least, according to its last answer.
+// skew returns how far the store's clock is ahead of the watcher's at least, according to the last answer.
 func (c *client) skew() time.Duration { return time.Duration(c.ahead.Load()) }
 
 func (c *client) close() { c.http.CloseIdleConnections() }

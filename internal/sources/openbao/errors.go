@@ -17,27 +17,27 @@ var (
 	errAnswer = errors.New("malformed answer")
 	// errNotThere means that nothing is at the path.
 	errNotThere = errors.New("path not found")
-	// errNoMount means that no mount that the token may see contains the path.
+	// errNoMount means that no mount contains the path, among those that the token may see.
 	errNoMount = errors.New("no such mount among those that the token may see")
 	// errEngine means that the mount has a secrets engine whose secrets cannot be read.
 	errEngine = errors.New("neither KV nor static roles")
 	// errUnversioned means that the mount is KV v1, which has no metadata, so only the audit log shows its changes.
 	errUnversioned = errors.New("the mount is KV v1, which has no metadata to poll: only the audit log shows its changes")
-	// errTooLong means that an answer has more secrets than are held at a time.
+	// errTooLong means that an answer has more secrets than may be in memory at a time.
 	errTooLong = errors.New("too many secrets in one answer")
 	// errTooMany means that a mount has more secrets than one poll may request.
 	errTooMany = errors.New("too many secrets to request one by one: poll by reference, or grant scan and list on detailed-metadata")
 	// errPath means that the path cannot be part of a request.
 	errPath = errors.New("malformed path")
-	// errSilent means that no request was made, because the store answered none of the last ones.
+	// errSilent means that no request was made, because the store did not answer the last ones.
 	errSilent = errors.New("the store has stopped answering")
 	// errUsedUp means that the configured token had a limited number of uses.
 	errUsedUp = errors.New("the token is used up, because the number of its uses is limited: want one without num_uses")
-	// errNotPolled means that the first poll of a store has not ended.
+	// errNotPolled means that the first poll of a store has not ended yet.
 	errNotPolled = errors.New("not polled yet")
 )
 
-// tokenError means that there is no token for a request. It says nothing about the request.
+// tokenError means that there is no token for a request. It does not depend on the request.
 type tokenError struct{ err error }
 
 func (e *tokenError) Error() string { return e.err.Error() }
@@ -53,10 +53,10 @@ func (e *statusError) Error() string {
 	return strings.TrimSuffix(fmt.Sprintf("the store answered %d: %s", e.code, e.message), ": ")
 }
 
-// maxMessage is how much of the store's own error text is repeated, in bytes.
+// maxMessage is the maximum length of the store's error text in our own, in bytes.
 const maxMessage = 200
 
-// plain turns an error of the API client into one line, without the body of an answer that is not of the store's API, such as a proxy's error page.
+// plain turns an error of the API client into one line, without the body of an answer that is not from the store's API, such as a proxy's error page.
 func plain(err error) error {
 	response, ok := errors.AsType[*api.ResponseError](err)
 	if !ok {
@@ -113,7 +113,7 @@ func down(err error) bool {
 	return lacksToken || slices.Contains([]string{"unreachable", "sealed-or-standby"}, kind(err))
 }
 
-// final reports whether retrying a request is useless until the configuration changes. A request that failed without a token is always retried.
+// final reports whether retries are useless until the configuration changes. A request that failed without a token is always retried.
 func final(err error) bool {
 	if _, lacksToken := errors.AsType[*tokenError](err); lacksToken {
 		return false
@@ -122,8 +122,8 @@ func final(err error) bool {
 	return slices.Contains(final, kind(err)) || errors.Is(err, errPath) || rejected(code(err))
 }
 
-// rejected reports whether a status says that the request itself is wrong, for example because its namespace does not exist. The store may still
-// accept a request that was too slow, that exceeded a rate limit, or that a standby cannot answer yet.
+// rejected reports whether a status means that the request itself is wrong, for example because its namespace does not exist. A request that was too
+// slow, that exceeded a rate limit, or that a standby cannot answer yet may still succeed.
 func rejected(status int) bool {
 	repeatable := []int{http.StatusRequestTimeout, http.StatusPreconditionFailed, http.StatusTooEarly, http.StatusTooManyRequests}
 	return status >= 400 && status < 500 && !slices.Contains(repeatable, status)

@@ -19,8 +19,7 @@ type Feed struct {
 	listening atomic.Bool
 }
 
-// New returns a feed. It reads the configuration and every file that the configuration names, and reports everything that is wrong with
-// them. It neither listens nor connects.
+// New returns a feed. It reads the configuration and all files that it names, and reports all their problems. It neither listens nor connects.
 func New(o Options) (*Feed, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -61,7 +60,7 @@ func (f *Feed) expose(m *metrics, files auditConfig) error {
 		}
 		for store, s := range statuses {
 			if f.receiver.bearers.has(store) {
-				s.noteLine(f.options.Now()) // If no line ever arrives, the store has been silent since now.
+				s.noteLine(f.options.Now()) // If no line ever arrives, the silence began now.
 			}
 		}
 	}
@@ -71,9 +70,9 @@ func (f *Feed) expose(m *metrics, files auditConfig) error {
 	return nil
 }
 
-// Run passes observations to the sink until ctx is done, and then returns nil. An error means that the receiver cannot listen. Run must be
-// called only once. The sink is called from several goroutines at once and must not block. It returns false if it has no room; then the observation
-// is offered again soon.
+// Run passes observations to the sink until ctx is done, and then returns nil. An error means that the receiver cannot listen. Run must be called
+// only once. The sink is called from several goroutines at once and must not block. If it returns false, it has no room, and gets the observation
+// again soon.
 func (f *Feed) Run(ctx context.Context, sink func(Observation) bool) error {
 	var listener net.Listener
 	if f.receiver != nil {
@@ -84,7 +83,7 @@ func (f *Feed) Run(ctx context.Context, sink func(Observation) bool) error {
 	}
 	f.listening.Store(true)
 	defer f.listening.Store(false)
-	// The others outlive the receiver, so that everything that was received is observed.
+	// The others outlive the receiver, so that everything that it received is observed.
 	working, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
 	var others sync.WaitGroup
@@ -102,8 +101,8 @@ func (f *Feed) Run(ctx context.Context, sink func(Observation) bool) error {
 	return err
 }
 
-// Ready returns nil after the receiver listens and each polled store was read or could not be read, and listing the references is not denied: a store
-// that is down must not prevent other sources from being watched. Otherwise the error names what is missing, one line for each store.
+// Ready returns nil once the receiver listens, each polled store was read or could not be read, and the permission to list references is not missing:
+// a store that is down must not prevent other sources from being watched. Otherwise, the error names what is missing, one line for each store.
 func (f *Feed) Ready() error {
 	if !f.options.Enabled() {
 		return nil

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-const recheck = 5 * time.Second // how long the content of files is used before they are read again
+const recheck = 5 * time.Second // how long the content of files is used before the next read
 
 type loader[T any] interface{ load() (*T, error) }
 
-// reloaded is the content of files. It reads them again when it is used, at most every recheck. If that fails, the previous content stays in use. It
-// is safe for concurrent use.
+// reloaded is the content of files, which are read again on use, at most once in recheck. If that fails, the previous content stays. It is safe for
+// concurrent use.
 type reloaded[T any] struct {
 	files loader[T]
 	log   *slog.Logger
@@ -69,7 +69,7 @@ func (f keyFiles) load() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// storeTransport is the transport to a store. It trusts the certificate authority that is in its file.
+// storeTransport is the transport to a store. It trusts the certificate authority from the file.
 type storeTransport struct{ *reloaded[http.Transport] }
 
 func (t *storeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -81,14 +81,14 @@ func (t *storeTransport) CloseIdleConnections() {
 	t.current(context.Background()).CloseIdleConnections()
 }
 
-// transportFiles makes the transport with the certificate authority in its file.
+// transportFiles is the transport's configuration, including the file of the certificate authority.
 type transportFiles struct {
 	config    *tlsConfig
 	authority []byte
 	made      *http.Transport
 }
 
-// load returns another transport if the certificate authority changed. Connections that were verified with the previous one are closed when idle.
+// load returns a new transport if the certificate authority has changed. Connections that were verified with the old one are closed once idle.
 func (f *transportFiles) load() (*http.Transport, error) {
 	made := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,

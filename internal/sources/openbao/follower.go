@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	maxLooks = 4096 // paths that wait, each of a few hundred bytes, and at most a few thousand
-	// maxSpare is how many paths may wait when one in an unknown mount is put off: many lines may be about mounts that the token may not see.
+	maxLooks = 4096 // waiting paths, each of a few hundred bytes, at most a few thousand
+	// maxSpare limits the waiting paths when one in an unknown mount is put off: many lines may be about mounts that the token may not see.
 	maxSpare = maxLooks / 4
 	maxTries = 20 // while the store answers, which takes about six minutes
 )
 
-// look is a path of the store that is to be looked at, because a line of the audit log names it, or because a static role is to be rotated.
+// look is a path of the store to look at, because a line of the audit log names it or because the rotation of a static role is due.
 type look struct {
-	entry      entry // of the last line about the path, or the one that is expected
-	isRotation bool  // no line: the rotation is only expected
+	entry      entry // of the last line about the path, or of the expected rotation
+	isRotation bool  // the rotation is only expected, without a line
 	wasPutOff  bool  // its mount was not found
-	tries      int   // to which the store answered
+	tries      int   // looks that the store answered
 	due        time.Time
 	backoff    wait.Backoff
 }
@@ -36,9 +36,9 @@ type requestPath struct{ namespace, path string }
 
 func (l *look) path() requestPath { return requestPath{l.entry.namespace, l.entry.path} }
 
-// looks is the bounded set of the paths that wait to be looked at. It is safe for concurrent use.
+// looks is the bounded set of waiting looks. It is safe for concurrent use.
 type looks struct {
-	added wakeups // after a look was put
+	added wakeups // receives an element after a look was put
 
 	mu      sync.Mutex
 	waiting map[requestPath]look
@@ -48,7 +48,7 @@ func newLooks() *looks {
 	return &looks{added: make(wakeups, 1), waiting: make(map[requestPath]look)}
 }
 
-// put adds a look. Of two at the same path, it keeps what is due first, and the last line by the store's clock. It returns false if there is no room.
+// put adds a look, or returns false if there is no room. Of two at one path, it keeps the earlier due time, and the later line by the store's clock.
 func (l *looks) put(one look) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,8 +100,8 @@ func (l *looks) len() int {
 	return len(l.waiting)
 }
 
-// follower looks at the paths that the audit log names, and at static roles that are to be rotated. What it reads is what it observes: a line only
-// says where to look, and who made the change.
+// follower looks at the paths that the audit log names, and at static roles whose rotation is due. It observes what it reads: a line only tells where
+// to look, and who made the change.
 type follower struct {
 	looks    *looks
 	metadata *metadataReader
@@ -111,8 +111,8 @@ type follower struct {
 	now      func() time.Time
 }
 
-// run looks until ctx is done, and then once more at the paths of lines that still wait: they were accepted, and that of a write in KV v1 is all that
-// shows it.
+// run looks until ctx is done, and then a last time at the paths of waiting lines: they were accepted, and for a write in KV v1 there is only the
+// line.
 func (f *follower) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -129,7 +129,7 @@ func (f *follower) run(ctx context.Context) {
 	f.lookAtDue(last, f.looks, f.now().Add(time.Minute)) // No line is put off for longer.
 }
 
-// lookAtDue looks at the paths that are due at a time, a few at once.
+// lookAtDue looks at the paths that are due, a few concurrently.
 func (f *follower) lookAtDue(ctx context.Context, from *looks, at time.Time) {
 	due := from.take(at)
 	workqueue.ParallelizeUntil(context.WithoutCancel(ctx), concurrency, len(due), func(i int) {
@@ -139,7 +139,7 @@ func (f *follower) lookAtDue(ctx context.Context, from *looks, at time.Time) {
 	})
 }
 
-// look looks at a path and observes what it reads. It returns false if the path is to be looked at again: until what is read is as new as the line.
+// look looks at a path and observes its state. It returns false if the path needs another look, until the state is as new as the line.
 func (f *follower) look(ctx context.Context, l *look) (done bool) {
 	in, err := f.metadata.mounts.find(ctx, l.entry.namespace, l.entry.path)
 	switch {
@@ -182,7 +182,7 @@ func (f *follower) look(ctx context.Context, l *look) (done bool) {
 	case isIn && c.explains(&o):
 		o.attribute(&l.entry, c)
 	case c.version > 0 && o.Version > c.version:
-		// The write of the line was followed by another one, so what was read is newer than the line.
+		// Another write has followed that of the line, so the state is newer than the line.
 		o.PolledBefore = l.entry.at.Add(-maxLineDelay)
 	}
 	emit(ctx, o)
@@ -194,7 +194,7 @@ func (f *follower) noteSuccess(ctx context.Context, in engineMount) {
 	f.status.noteSuccess(ctx, auditedIn(in.path))
 }
 
-// fail records an error. It returns false if the path is to be looked at again.
+// fail records an error. It returns false if the path needs another look.
 func (f *follower) fail(ctx context.Context, mount string, l *look, err error) (done bool) {
 	switch {
 	case l.isRotation:
@@ -204,15 +204,15 @@ func (f *follower) fail(ctx context.Context, mount string, l *look, err error) (
 		return true
 	}
 	f.status.noteFailure(ctx, auditedPaths, err)
-	if down(err) { // A store that is back may still answer badly, or lag behind, for a while. So this does not count.
+	if down(err) { // An outage uses up no tries: after it, the store may answer badly, or lag behind, for a while.
 		l.due = f.now().Add(l.backoff.Step())
 		return false
 	}
 	return f.isLast(l)
 }
 
-// isLast counts a look, and puts off the next one. After too many it returns true, and leaves the path to the poller: paths that can never be read
-// must not take the room of others.
+// isLast counts a look, and schedules the next one. After too many it returns true, and leaves the path to the poller: unreadable paths must not take
+// the room of others.
 func (f *follower) isLast(l *look) bool {
 	if l.tries++; l.tries < maxTries {
 		l.due = f.now().Add(l.backoff.Step())

@@ -21,12 +21,12 @@ import (
 	"github.com/keyturn/keyturn/internal/telemetry"
 )
 
-// The limits of the HTTP audit receiver. Each request to the store waits for the receiver's answer.
+// These limit the HTTP audit receiver. Each request to the store waits for the receiver's answer.
 const (
 	minBearer    = 16               // bytes of a token
 	maxBody      = 64 << 20         // bytes of a body, both before and after decompression
 	writeTimeout = 10 * time.Second // of a request, from its header to the end of its answer
-	// drainTimeout is how long requests in flight may take at the end, and then the looks at the paths that they named.
+	// drainTimeout is the time for requests in flight at the end, and then for the looks at their paths.
 	drainTimeout = 5 * time.Second
 	sendAgain    = "no room: send it again"
 )
@@ -39,7 +39,7 @@ type httpReceiver struct {
 	log     *slog.Logger
 }
 
-// newHTTPReceiver returns a receiver with files. An error begins with the field of the file.
+// newHTTPReceiver returns a receiver with files. An error begins with the name of the file's field.
 func newHTTPReceiver(files auditConfig, o *Options, intakes map[string]*intake) (*httpReceiver, error) {
 	r := &httpReceiver{intakes: intakes, log: o.Logger}
 	if files.TokenFile == "" {
@@ -80,8 +80,7 @@ func (r *httpReceiver) serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// handler handles POST /v1/audit/<store>. It keeps only connections that have shown a token: idle ones cost memory for minutes, and anyone may open
-// many.
+// handler handles POST /v1/audit/<store>. It keeps only authenticated connections open: idle ones cost memory for minutes, and anyone may open many.
 func (r *httpReceiver) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/audit/{store}", func(w http.ResponseWriter, request *http.Request) {
@@ -94,7 +93,7 @@ func (r *httpReceiver) handler() http.Handler {
 }
 
 // receive answers a request. It waits only for the body. The answer to an audit device does not reveal how its line was handled, unless too many
-// bodies are being read: the store must not fail because of the watcher.
+// bodies are being read, because the store must not fail because of the watcher.
 func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to *intake) {
 	ctx := request.Context()
 	if !r.bearers.allow(request, to) {
@@ -129,7 +128,7 @@ func (r *httpReceiver) receive(w http.ResponseWriter, request *http.Request, to 
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		http.Error(w, "unsupported encoding: want none or gzip", http.StatusUnsupportedMediaType)
-	case err != nil: // The store hung up or was too slow.
+	case err != nil: // The store closed the connection or was too slow.
 		http.Error(w, "cannot read the body", http.StatusBadRequest)
 	case full:
 		http.Error(w, sendAgain, http.StatusServiceUnavailable)
@@ -156,7 +155,7 @@ func decompressed(w http.ResponseWriter, request *http.Request) (io.Reader, erro
 	return nil, errors.ErrUnsupported
 }
 
-// bearers has the tokens that authenticate senders of audit lines.
+// bearers contains the tokens that authenticate senders of audit lines.
 type bearers struct{ *reloaded[[]bearer] }
 
 // bearer is a token of one store. Only its hash is kept.
@@ -174,7 +173,7 @@ func (b *bearers) has(store string) bool {
 	return slices.ContainsFunc(*b.current(context.Background()), func(one bearer) bool { return one.store == store })
 }
 
-// allow reports whether the request has a token of the store, or of any store if that is nil. Its duration reveals nothing about the tokens.
+// allow reports whether the request has a token of the store, or of any store if to is nil. Its duration reveals nothing about the tokens.
 func (b *bearers) allow(r *http.Request, to *intake) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	sent := sha256.Sum256([]byte(strings.TrimSpace(token)))
@@ -188,7 +187,7 @@ func (b *bearers) allow(r *http.Request, to *intake) bool {
 	return found == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
-// tokenFile is a file of tokens. Each line has the name of a store and a token; the name may be missing if there is only one store.
+// tokenFile is a file of tokens. Each line has the name of a store and a token; the name is optional if there is only one store.
 type tokenFile struct {
 	path   string
 	stores []string
@@ -217,7 +216,7 @@ func (f tokenFile) load() (*[]bearer, error) {
 	return &tokens, nil
 }
 
-// parse reads the fields of a line. The error quotes none of them, because any may be a token.
+// parse reads the fields of a line. Errors quote no field, because any may be a token.
 func (f tokenFile) parse(fields []string) (bearer, error) {
 	if len(fields) == 1 && len(f.stores) == 1 {
 		fields = []string{f.stores[0], fields[0]}

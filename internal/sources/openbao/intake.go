@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	maxBodies = 64   // of a store that are read at once
-	maxRecent = 4096 // requests that are remembered
-	// maxAgain is the maximum number of entries of a body that is to be sent again: those that were taken must still be known then.
+	maxBodies = 64   // of a store that are read concurrently
+	maxRecent = 4096 // remembered requests
+	// maxAgain is the maximum number of entries in a body that is to be sent again, because entries that were taken must still be remembered then.
 	maxAgain = maxRecent
 )
 
@@ -24,9 +24,9 @@ type intake struct {
 	polls   wakeups
 	status  *status
 	metrics *metrics
-	bodies  chan struct{} // has an element for each body that is read: each store has its own room, so that none is without because of another
+	bodies  chan struct{} // has an element for each body being read; each store has its own room
 	now     func() time.Time
-	// omitsAuthors drops who has made a change before anything else holds on to it.
+	// omitsAuthors drops the author of a change before anything else keeps it.
 	omitsAuthors bool
 
 	mu     sync.Mutex
@@ -40,8 +40,8 @@ func newIntake(store string, s *status, m *metrics, now func() time.Time) *intak
 	}
 }
 
-// read takes the entries of a body. An audit device posts one, for which its store waits. A log shipper posts many, and sends them again if full says
-// that one was not taken. tooLong says that the body was not read to its end.
+// read takes the entries of a body. An audit device posts a single one, and its store waits for the answer. A log shipper posts many, and sends them
+// again if full says that an entry was not taken. tooLong says that the body was not read to its end.
 func (i *intake) read(ctx context.Context, body io.Reader) (full, tooLong bool, err error) {
 	count := 0
 	err = readEntries(body, func(f finding) {
@@ -65,7 +65,7 @@ func (i *intake) read(ctx context.Context, body io.Reader) (full, tooLong bool, 
 	return full && !isOnly, tooLong, nil
 }
 
-// accept handles what was found in a body. It keeps the path to look at, not the line. It returns false, and counts nothing, if there is no room.
+// accept handles a finding of a body. It keeps the path to look at, not the line. It returns false, and counts nothing, if there is no room.
 func (i *intake) accept(ctx context.Context, f finding) bool {
 	result := f.verdict
 	switch {
@@ -93,7 +93,7 @@ func (i *intake) accept(ctx context.Context, f finding) bool {
 	return true
 }
 
-// lookOnce has the path of an entry looked at, unless an entry of the same request came before.
+// lookOnce puts a look at the path of an entry, unless an earlier entry had the same request.
 func (i *intake) lookOnce(e entry) verdict {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -115,8 +115,8 @@ func (i *intake) miss(ctx context.Context, result verdict) {
 	i.polls.wake()
 }
 
-// recentRequests remembers the requests of the last entries, at least maxRecent of them and at most twice as many. A line may arrive twice: from two
-// audit devices, or from a log shipper that got no answer.
+// recentRequests remembers the requests of the last entries, between maxRecent and twice as many. A line may arrive twice: from two audit devices, or
+// from a log shipper that got no answer.
 type recentRequests struct {
 	seed          maphash.Seed
 	newest, older map[uint64]struct{}
@@ -127,7 +127,7 @@ func (r *recentRequests) key(e *entry) uint64 {
 	if e.request == "" {
 		return 0
 	}
-	timeless := *e // Each device writes a line at a time of its own.
+	timeless := *e // Each device writes its own time.
 	timeless.at, timeless.received = time.Time{}, time.Time{}
 	return maphash.Comparable(r.seed, timeless)
 }

@@ -9,16 +9,16 @@ import (
 
 const maxLineDelay = 10 * time.Second // from a change to its audit line
 
-// change is the meaning of an audit entry: which secret may have changed, and what to expect there.
+// change is the meaning of an audit entry: the secret that may have changed, and its expected state.
 type change struct {
 	path       string // in the mount
 	operation  string
-	state      State // that the operation leads to; zero if the line does not say
-	version    int64 // that was written, or zero
-	isDeletion bool  // of the current version
+	state      State // of the secret after the operation; zero if unknown
+	version    int64 // the written version, or zero
+	isDeletion bool  // deletion of the current version
 }
 
-// judge returns the meaning of an entry about a mount, and whether it may change anything that is read.
+// judge returns the meaning of an entry about a mount, and whether it may be a change for readers.
 func judge(e *entry, in engineMount) (change, bool) {
 	rest, ok := strings.CutPrefix(e.path, in.path+"/")
 	if !ok {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// scannedSecret is the part of a secret in the answer to a scan that is kept.
+// scannedSecret is the kept part of a secret in the answer to a scan.
 type scannedSecret struct {
 	path    string
 	version int64
@@ -15,8 +15,8 @@ type scannedSecret struct {
 	ok      bool // false: the current version is missing among the versions
 }
 
-// readKeyInfo returns the secrets in data.key_info of an answer, at a time by the store's clock. It holds the metadata of one secret at a time,
-// because the metadata of a whole mount is much longer than the part that is kept. It returns errTooLong if there are more than most secrets.
+// readKeyInfo returns the secrets in data.key_info of an answer, at a time by the store's clock. It has the metadata of one secret in memory at a
+// time, because the kept part is much shorter than the metadata of a whole mount. It returns errTooLong if there are more than most secrets.
 func readKeyInfo(body io.Reader, now time.Time, most int) ([]scannedSecret, error) {
 	var secrets []scannedSecret
 	answer := json.NewDecoder(body)
@@ -37,8 +37,8 @@ func readKeyInfo(body io.Reader, now time.Time, most int) ([]scannedSecret, erro
 	return secrets, err
 }
 
-// within calls read for each field of the object at the path in the next value, and skips all others. Both objects may be null. read has to consume
-// the field's value.
+// within calls read for each field of the object at the path in the next value, and skips all others. Both objects may be null. read must consume the
+// field's value.
 func within(answer *json.Decoder, path []string, read func(name string) error) error {
 	switch begin, err := answer.Token(); {
 	case err != nil:
@@ -50,7 +50,7 @@ func within(answer *json.Decoder, path []string, read func(name string) error) e
 	}
 	for answer.More() {
 		name, err := answer.Token()
-		switch text, _ := name.(string); { // The decoder takes no other name.
+		switch text, _ := name.(string); { // The decoder accepts no other name.
 		case err != nil:
 		case len(path) == 0:
 			err = read(text)
@@ -67,7 +67,7 @@ func within(answer *json.Decoder, path []string, read func(name string) error) e
 	return err
 }
 
-// nothing takes a value of any type and keeps none of it.
+// nothing accepts a value of any type and discards it.
 type nothing struct{}
 
 func (*nothing) UnmarshalJSON([]byte) error { return nil }

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// minLogin is the minimum time between two logins of which none is known to be needed, and maxLogin the maximum delay after one that failed.
+	// minLogin is the shortest time between two logins without a known need, and maxLogin the longest delay after a failed one.
 	minLogin = 10 * time.Second
 	maxLogin = time.Minute
-	// maxRefused is the maximum delay after an AppRole login that the store refused. Five refused logins lock the role for 15 minutes, and the count
+	// maxRefused is the longest delay after an AppRole login that the store refused. Five refused logins lock the role for 15 minutes, and the count
 	// is reset after 15 minutes without one, so the delay exceeds that after at most four.
 	maxRefused = 16 * time.Minute
-	unanswered = time.Second // the delay after a login to which the store gave no verdict
+	unanswered = time.Second // the delay after a login without a decision of the store
 )
 
 // logIn requests a token, or returns the error of the last attempt if it is too early for another one.
@@ -30,7 +30,7 @@ func (s *session) logIn(ctx context.Context) error {
 		return err
 	}
 	if f := &s.refused; f.err != nil && s.now().Before(f.again) && maps.Equal(f.sent, data) {
-		return f.err // Other credentials may be right.
+		return f.err // Other credentials may succeed.
 	}
 	s.loginTried = s.now()
 	granted, err := s.requestToken(ctx, path, data)
@@ -48,11 +48,11 @@ func (s *session) logIn(ctx context.Context) error {
 	return nil
 }
 
-// grant is what a login returns. The API client does not decode the number of uses.
+// grant is the answer to a login. The API client does not decode the number of uses.
 type grant struct {
 	ClientToken   string  `json:"client_token"`
 	LeaseDuration integer `json:"lease_duration"` // in seconds
-	NumUses       integer `json:"num_uses"`       // zero: not limited
+	NumUses       integer `json:"num_uses"`       // zero: unlimited
 }
 
 func (s *session) requestToken(ctx context.Context, path string, data map[string]any) (grant, error) {
@@ -75,12 +75,12 @@ func (s *session) requestToken(ctx context.Context, path string, data map[string
 	}
 	err = json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer)
 	if err != nil || answer.Auth.ClientToken == "" {
-		return grant{}, errAnswer // The text of the decoder's error may quote the answer.
+		return grant{}, errAnswer // The decoder's error may quote the answer.
 	}
 	return answer.Auth, nil
 }
 
-// loginFailures spaces logins that fail. The zero loginFailures has none.
+// loginFailures spaces failed logins. The zero value has none.
 type loginFailures struct {
 	sent    map[string]any // the credentials of the last failure
 	err     error
@@ -88,7 +88,7 @@ type loginFailures struct {
 	backoff wait.Backoff
 }
 
-// note records a failure. locks means that the store locks credentials that it refuses too often.
+// note records a failure. Locks means that the store locks credentials that it has refused too often.
 func (f *loginFailures) note(sent map[string]any, err error, locks bool, now time.Time) {
 	if f.err == nil || !maps.Equal(f.sent, sent) {
 		*f = loginFailures{sent: sent, backoff: wait.Backoff{Duration: minLogin, Factor: 6, Jitter: 0.1, Steps: math.MaxInt, Cap: maxLogin}}
@@ -101,7 +101,7 @@ func (f *loginFailures) note(sent map[string]any, err error, locks bool, now tim
 	case rejected(answered):
 		f.again = now.Add(f.backoff.Step())
 	case answered >= http.StatusBadRequest && answered < http.StatusInternalServerError:
-		f.again = now.Add(minLogin) // A rate limit, for example. The credentials were not judged, so nothing is locked.
+		f.again = now.Add(minLogin) // The store did not judge the credentials, for example because of a rate limit, so nothing is locked.
 	default:
 		f.again = now.Add(unanswered)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// metadata is the part of a KV v2 secret's metadata that is decoded.
+// metadata is the decoded part of a KV v2 secret's metadata.
 type metadata struct {
 	CurrentVersion integer `json:"current_version"`
 	Versions       map[string]struct {
@@ -24,8 +24,8 @@ type metadata struct {
 	} `json:"versions"`
 }
 
-// state returns the state at the given time by the store's clock. A secret without a version was never written and cannot be read, so it is Gone.
-// ok is false if the current version is missing among the versions.
+// state returns the state at the given time by the store's clock. A secret without versions was never written and cannot be read, so it is Gone. ok
+// is false if the current version is missing among the versions.
 func (m *metadata) state(now time.Time) (version int64, state State, at time.Time, ok bool) {
 	version = int64(m.CurrentVersion)
 	if version == 0 {
@@ -43,7 +43,7 @@ func (m *metadata) state(now time.Time) (version int64, state State, at time.Tim
 	return version, Live, time.Time(current.CreatedTime), ok
 }
 
-// staticRole is the part of a static role that is decoded. Its password is at another path.
+// staticRole is the decoded part of a static role. Its password is at another path.
 type staticRole struct {
 	LastRotation instant `json:"last_vault_rotation"`
 	Period       integer `json:"rotation_period"` // in seconds; zero if rotations follow a schedule
@@ -53,8 +53,8 @@ type metadataReader struct {
 	config    *storeConfig
 	client    *client
 	mounts    *mountTable
-	rotations *looks        // at static roles, each when it is to be rotated
-	horizon   time.Duration // how far ahead rotations are expected: longer than until the next poll; zero if nothing is polled
+	rotations *looks        // looks at static roles when their rotation is due
+	horizon   time.Duration // how far ahead rotations are expected: longer than until the next poll; zero without polls
 }
 
 // readIn reads a secret of a mount. A secret that does not exist is Gone.
@@ -89,16 +89,16 @@ func (r *metadataReader) readIn(ctx context.Context, in engineMount, path string
 }
 
 const (
-	// rotationDelay is how long after a rotation is due a static role is read, or up to a quarter longer, and read again up to rotationTries times
-	// while it is not rotated yet: the stores look every five seconds for roles to rotate.
+	// rotationDelay is the time from the due rotation of a static role to the read, plus up to a quarter. The read is repeated up to rotationTries
+	// times until the role is rotated, because stores check every five seconds for roles to rotate.
 	rotationDelay = 2 * time.Second
 	rotationTries = 4
-	// maxPeriod bounds the periods of rotations, so that no time overflows.
+	// maxPeriod limits the periods of rotations, so that times do not overflow.
 	maxPeriod = integer(100 * 365 * 24 * 60 * 60)
 )
 
-// expectRotation has a role looked at soon after its next rotation, because from then on the old password no longer works. A role that is late, or
-// that is rotated by a schedule rather than a period, is left to the polls.
+// expectRotation schedules a look at a role soon after its next rotation, because the old password stops working then. The polls handle roles that
+// are late, or that are rotated by a schedule and not a period.
 func (r *metadataReader) expectRotation(namespace, request string, role staticRole) {
 	now := r.client.now()
 	last, period := time.Time(role.LastRotation), time.Duration(min(role.Period, maxPeriod))*time.Second
@@ -108,7 +108,7 @@ func (r *metadataReader) expectRotation(namespace, request string, role staticRo
 		return
 	}
 	r.rotations.put(look{
-		// The change of a line may be a little older than the line. This one is not.
+		// Changes may be a little older than their lines. This one is not.
 		entry:      entry{namespace: namespace, path: request, at: at.Add(maxLineDelay), received: now},
 		isRotation: true,
 		tries:      maxTries - 1 - rotationTries,
@@ -117,7 +117,7 @@ func (r *metadataReader) expectRotation(namespace, request string, role staticRo
 	})
 }
 
-// The types below decode leniently: the audit log replaces values with HMACs, so a time or a number can be any text.
+// These types are decoded leniently: the audit log replaces values with HMACs, so any text may be in the place of a time or a number.
 
 // integer is a positive integer, or zero.
 type integer int64

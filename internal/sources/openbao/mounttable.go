@@ -12,12 +12,11 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// How long the mounts of a namespace are cached, for a path that is in one of them and for one that is in none. This limits the requests that audit
-// lines cause.
+// These are the ages of cached mounts of a namespace, for paths in one of them and for paths in none. They limit the requests that audit lines cause.
 const (
 	maxMountAge   = 5 * time.Minute
 	maxNoMountAge = 10 * time.Second
-	maxNamespaces = 256 // that are cached
+	maxNamespaces = 256 // in the cache
 )
 
 type mountName struct{ namespace, mount string }
@@ -25,16 +24,16 @@ type mountName struct{ namespace, mount string }
 type engineMount struct {
 	namespace string // events.RootNamespace for the root
 	path      string // without slashes around it
-	engine    string // as the store calls it
-	isPlain   bool   // KV v1, which has no metadata: only the lines about writes show its changes
+	engine    string // its name in the store
+	isPlain   bool   // KV v1, which has no metadata: only lines about writes show its changes
 }
 
 func (m engineMount) name() mountName { return mountName{m.namespace, m.path} }
 
-// enginePlaces has what is where in a mount. Static roles are rotated at one place and described at another, and readers name a third.
+// enginePlaces contains the paths in a mount. Static roles are rotated at one path, described at another, and readers name a third.
 type enginePlaces struct {
-	list   string // where the metadata of secrets, or static roles, are listed and read
-	secret string // what the path of a secret begins with, as its readers name it
+	list   string // where the metadata of secrets, or static roles, is listed and read
+	secret string // the prefix of a secret's path in the names that readers use
 	rotate string
 }
 
@@ -44,7 +43,7 @@ var placesOf = map[string]enginePlaces{
 	events.EngineLDAP:     {list: "static-role", secret: "static-cred/", rotate: "rotate-role"},
 }
 
-// places returns what is where in a mount, or why its secrets cannot be read.
+// places returns the paths in a mount, or an error if its secrets cannot be read.
 func (m engineMount) places() (enginePlaces, error) {
 	at, ok := placesOf[m.engine]
 	switch {
@@ -67,7 +66,7 @@ type mountTable struct {
 type namespaceMounts struct {
 	asked  time.Time
 	byPath map[string]engineMount
-	err    error // the token may not see the namespace, or there is none: anyone who writes references can name many such
+	err    error // the token may not see the namespace, or it does not exist: anyone who writes references can name many such
 }
 
 func newMountTable(c *client) *mountTable {
@@ -81,7 +80,7 @@ func (m *mountTable) find(ctx context.Context, namespace, path string) (engineMo
 		if err != nil {
 			return engineMount{}, err
 		}
-		// The mount with the longest path contains the given path, or equals it.
+		// The mount with the longest matching path contains the given path, or equals it.
 		for part := path; part != ""; part = part[:max(strings.LastIndexByte(part, '/'), 0)] {
 			if found, ok := inside.byPath[part]; ok {
 				return found, nil
@@ -91,7 +90,7 @@ func (m *mountTable) find(ctx context.Context, namespace, path string) (engineMo
 	return engineMount{}, fmt.Errorf("%s: %w", path, errNoMount)
 }
 
-// in returns the mounts of a namespace, from the cache if they were requested less than age ago. A refusal is cached for maxNoMountAge.
+// in returns the mounts of a namespace, from the cache if it is younger than age. A refusal is cached for maxNoMountAge.
 func (m *mountTable) in(ctx context.Context, namespace string, age time.Duration) (namespaceMounts, error) {
 	m.mu.Lock()
 	inside, ok := m.cached[namespace]
@@ -141,8 +140,8 @@ func (m *mountTable) request(ctx context.Context, namespace string) (namespaceMo
 	return inside, err
 }
 
-// named returns a mount by its path in a namespace, or by <child namespace>/<path>. The answer is fresh: the secrets of a mount that is gone would
-// look deleted.
+// named returns a mount by its path in a namespace, or by <child namespace>/<path>. It does not use the cache, because the secrets of a removed mount
+// would look deleted.
 func (m *mountTable) named(ctx context.Context, namespace, name string) (engineMount, error) {
 	in, inside, err := m.locate(ctx, namespace, name, maxNoMountAge)
 	if err == nil && inside != "" {
@@ -152,7 +151,7 @@ func (m *mountTable) named(ctx context.Context, namespace, name string) (engineM
 }
 
 // locate returns the mount that contains a path of a namespace, and the path in it, from mounts of at most that age, or errNoMount. A path may begin
-// with namespaces. It asks for a namespace only if there is the one above it, so that invented paths cost little.
+// with namespaces. It asks for a namespace only if its parent exists, so that invented paths cost little.
 func (m *mountTable) locate(ctx context.Context, namespace, path string, age time.Duration) (in engineMount, inside string, err error) {
 	if _, err = m.in(ctx, namespace, age); err != nil {
 		return engineMount{}, "", err
@@ -172,7 +171,7 @@ func (m *mountTable) locate(ctx context.Context, namespace, path string, age tim
 	return in, strings.TrimPrefix(strings.TrimPrefix(path, in.path), "/"), err
 }
 
-// isPath reports whether the text is a path in a store, without slashes around it, that can be part of a request.
+// isPath reports whether the text is a valid path in a store, without slashes around it, for a request.
 func isPath(text string) bool {
 	for segment := range strings.SplitSeq(text, "/") {
 		if segment == "" || segment == "." || segment == ".." {

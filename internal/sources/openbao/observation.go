@@ -23,14 +23,14 @@ const (
 	Gone                       // neither the secret nor its metadata exists
 )
 
-// Observation is the state of one secret in a store at some time. The same state may be observed several times, from the audit log and by polling.
-// A state that was read may be observed after a later one: compare ReadAt.
+// Observation is the state of one secret in a store at some time. The same state may be observed several times, by the audit log and by polls, and an
+// older one after a newer one: compare ReadAt.
 type Observation struct {
-	// Path names the secret. It is valid: Path.Source() parses back to it.
+	// Path is the path of the secret. It is valid: Path.Source() parses back to it.
 	Path events.StorePath
 	// Servers are the address and the aliases of the store, in the form of events.StoreAddress.
 	Servers []string
-	// Lag is for how long a server of the store may answer without the state, as its configuration declares.
+	// Lag is how long a server of the store may answer without the state, according to the configuration.
 	Lag time.Duration
 	// Engine is events.EngineKV, events.EngineDatabase or events.EngineLDAP.
 	Engine string
@@ -40,21 +40,21 @@ type Observation struct {
 	// At is when the state began, by the store's clock: when the version was created or deleted, when the role's password was rotated, or else the
 	// time of the audit line. It is zero if unknown.
 	At time.Time
-	// ReadAt is the time, by our clock, just before the store was asked; the state is at least as new. It is zero in KV v1, where the audit line is
+	// ReadAt is the time, by the watcher's clock, just before the request; the state is at least as new. It is zero in KV v1, where the audit line is
 	// the observation.
 	ReadAt time.Time
-	// Request is the ID of the store's request in KV v1, where nothing else identifies a state, and empty in other engines.
+	// Request is the ID of the store's request in KV v1, where nothing else identifies a state. It is empty in other engines.
 	Request string
-	// Operation is create, update, patch, delete, undelete, destroy or rotate, By is the display name of the client that made the change, and Trace
+	// Operation is create, update, patch, delete, undelete, destroy or rotate. By is the display name of the client that made the change, and Trace
 	// its trace, if the store logs the traceparent header. They are empty if no audit line is about the state.
 	Operation, By string
 	Trace         events.TraceContext
 	// PolledBefore is when the previous poll of the mount began, by the store's clock, or a time just before the earlier version that an audit line
-	// names. A secret written before that existed then, but was not seen. It is zero if there was no such poll or line.
+	// names. A secret that was written before it existed then, but was not visible. It is zero if there was no such poll or line.
 	PolledBefore time.Time
-	// Lasting reports that reads have agreed on the state for longer than a server can lag behind. The feed leaves it to the sink to set it.
+	// Lasting says that reads have shown the same state for longer than a server can lag behind. The sink sets it, not the feed.
 	Lasting bool
-	// Received is when the answer or, in KV v1, the audit line was received, by our clock.
+	// Received is when the answer or, in KV v1, the audit line was received, by the watcher's clock.
 	Received time.Time
 }
 
@@ -66,7 +66,7 @@ func (s *storeConfig) observation(in engineMount, path string, asked, received t
 	}
 }
 
-// attribute records who made the change, and how, and when if the store does not say.
+// attribute records the author and the operation of a change, and its time if the store does not report one.
 func (o *Observation) attribute(e *entry, c change) {
 	o.Operation, o.By, o.Trace = c.operation, e.by, e.trace
 	if o.At.IsZero() {
@@ -74,7 +74,7 @@ func (o *Observation) attribute(e *entry, c change) {
 	}
 }
 
-// outlet passes observations to the sink, and remembers when the last complete poll of each mount began. It is safe for concurrent use.
+// outlet passes observations to the sink, and remembers the start of the last complete poll of each mount. It is safe for concurrent use.
 type outlet struct {
 	sink   func(Observation) bool
 	status *status
@@ -101,7 +101,7 @@ func (out *outlet) emit(ctx context.Context, o Observation) {
 	}
 }
 
-// emitPolled emits an observation that no line of the audit log has led to.
+// emitPolled emits an observation that does not come from an audit line.
 func (out *outlet) emitPolled(ctx context.Context, o Observation) {
 	out.mu.Lock()
 	o.PolledBefore = out.polled[mountName{o.Path.Namespace, o.Path.Mount}]
@@ -109,7 +109,7 @@ func (out *outlet) emitPolled(ctx context.Context, o Observation) {
 	out.emit(ctx, o)
 }
 
-// canName reports whether events can name a path, and records that they cannot. Such a path is too long, or is not valid text.
+// canName reports whether events can contain a path, and records a failure otherwise. Such a path is too long or not valid text.
 func (out *outlet) canName(ctx context.Context, path events.StorePath) bool {
 	_, err := path.Source().StorePath()
 	if err != nil {
@@ -118,7 +118,7 @@ func (out *outlet) canName(ctx context.Context, path events.StorePath) bool {
 	return err == nil
 }
 
-// notePoll records that a mount was read completely. began is when that began, by our clock.
+// notePoll records that a mount was read completely. Began is when the read began, by the watcher's clock.
 func (out *outlet) notePoll(name mountName, began time.Time) {
 	began = began.Add(out.client.skew())
 	out.mu.Lock()

@@ -19,14 +19,14 @@ import (
 type Options struct {
 	// ConfigFile is the path of the configuration of the stores. If empty, no store is watched.
 	ConfigFile string
-	// AuditListen is the address of the HTTP audit receiver, whose files ConfigFile names. If empty, there is no receiver.
+	// AuditListen is the address of the HTTP audit receiver. Its files are in the configuration. If empty, there is no receiver.
 	AuditListen string
 
-	// Known returns the paths that are known to exist in a mount, so that deleted ones are found.
+	// Known returns the paths that are known to exist in a mount, so that deletions are detected.
 	Known func(store, namespace, mount string) []string
 	// Referenced returns the referenced paths of all stores, for stores that are polled by reference. If nil, no store can be polled by reference.
 	Referenced func(ctx context.Context) ([]Reference, error)
-	// Logger and Meter report about the feed itself, and Now is its clock.
+	// Logger and Meter receive reports about the feed itself, and Now is its clock.
 	Logger *slog.Logger
 	Meter  metric.Meter
 	Now    func() time.Time
@@ -36,9 +36,9 @@ type Options struct {
 	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 }
 
-// Reference is a path that something, such as an ExternalSecret, reads.
+// Reference is a path with a reader, such as an ExternalSecret.
 type Reference struct {
-	Server string           // the address under which the reader knows the store, in the form of events.StoreAddress
+	Server string           // the address of the store that the reader uses, in the form of events.StoreAddress
 	Path   events.StorePath // without the name of its store
 }
 
@@ -47,7 +47,7 @@ func DefaultOptions() Options {
 	return Options{Known: func(string, string, string) []string { return nil }, Now: time.Now, Listen: new(net.ListenConfig).Listen}
 }
 
-// AddFlags binds the options of the first group to flags.
+// AddFlags adds the flags of the first group.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ConfigFile, "openbao-config", o.ConfigFile,
 		"`file` with the OpenBao and Vault stores to watch, in YAML; empty watches none")
@@ -59,7 +59,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 // Enabled reports whether any store is watched.
 func (o *Options) Enabled() bool { return o.ConfigFile != "" }
 
-// Validate reports everything that is wrong with the options, one line each. It does not read files: New does.
+// Validate returns all problems of the options, one line each. It does not read files: New does.
 func (o *Options) Validate() error {
 	var problems []error
 	complain := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }

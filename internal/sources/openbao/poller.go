@@ -21,13 +21,13 @@ const (
 	minGap = 500 * time.Millisecond // between two polls
 	// minRetry is the delay after the first failed poll. It doubles up to the interval, or up to maxRetry.
 	minRetry = time.Second
-	// maxRetry is shorter than the time for which the alert KeyturnStoreFailing looks back for a failure.
+	// maxRetry is shorter than the period in which the alert KeyturnStoreFailing looks for a failure.
 	maxRetry = 15 * time.Minute
-	// concurrency is the number of concurrent requests to a store, for the poller and for the follower each.
+	// concurrency is the maximum number of concurrent requests to a store, for the poller and the follower each.
 	concurrency = 4
 )
 
-// wakeups wakes a goroutine before it is due. Those that wait are combined into one.
+// wakeups wakes a goroutine before it is due. Waiting wake-ups are combined into one.
 type wakeups chan struct{}
 
 func (w wakeups) wake() {
@@ -37,7 +37,7 @@ func (w wakeups) wake() {
 	}
 }
 
-// poller reads everything that is polled in a store: at its interval, soon after a request, and with backoff after a failure.
+// poller polls a store: at its interval, soon after a request, and with backoff after a failure.
 type poller struct {
 	config     *storeConfig
 	requests   wakeups
@@ -48,9 +48,9 @@ type poller struct {
 	metrics    *metrics
 	options    *Options
 
-	// The fields below belong to the goroutine of run.
+	// These fields belong to the goroutine of run.
 	ways       map[mountName]*scanWay
-	unanswered atomic.Int32 // requests in a row, about the mount that is read
+	unanswered atomic.Int32 // consecutive requests without an answer, about the mount being read
 }
 
 // run polls until ctx is done.
@@ -61,7 +61,7 @@ func (p *poller) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := now()
 		ok := p.poll(ctx)
-		// The interval is up to a tenth shorter or longer, so that many watchers do not poll at once.
+		// The interval varies by a tenth, so that many watchers do not poll at the same time.
 		took, delay := now().Sub(began), wait.Jitter(interval/10*9, 2.0/9)
 		switch {
 		case ok:
@@ -69,12 +69,12 @@ func (p *poller) run(ctx context.Context) {
 			p.status.notePoll(now())
 			p.metrics.countPoll(ctx, p.config.Name, "success")
 		case ctx.Err() == nil:
-			// However long it took, it is repeated after maxRetry at the latest.
+			// Even a long poll is repeated after maxRetry at the latest.
 			took = min(took, maxRetry)
 			delay = delays.Step() - took
 			p.metrics.countPoll(ctx, p.config.Name, "failure")
 		}
-		// Requested polls take at most half of the time, because the gap before them is as long as the last poll took.
+		// Requested polls take at most half of the time, because the gap before each is as long as the previous poll took.
 		if !kube.Sleep(ctx, max(minGap, took)) {
 			return
 		}
@@ -86,7 +86,7 @@ func (p *poller) run(ctx context.Context) {
 	}
 }
 
-// poll reads everything that is polled. It returns false if something failed that a retry may fix.
+// poll polls the whole store. It returns false if a retry may fix a failure.
 func (p *poller) poll(ctx context.Context) bool {
 	ok := true
 	whole := map[mountName]bool{}
@@ -118,16 +118,16 @@ func (p *poller) report(ctx context.Context, subject string, err error) bool {
 	return false
 }
 
-// readMount reads everything in a mount, and what is known to have been there.
+// readMount reads all secrets in a mount, and those that are known to have been there.
 func (p *poller) readMount(ctx context.Context, in engineMount) error {
 	p.unanswered.Store(0)
 	began := p.options.Now()
-	// These are determined before the mount is read, so that a secret created meanwhile does not look like one that vanished.
+	// These are determined before the mount is read, so that a secret that is created meanwhile does not look deleted.
 	missing := p.known(in.name())
 	var skipped skips
 	err := p.readPresent(ctx, in, missing, &skipped)
 	if err == nil {
-		// It is no error of the mount if the token may read none of these, because they are only a part of it.
+		// A token that may read none of these is not an error of the mount, because they are only a part of it.
 		err = skipped.rest(p.readEach(ctx, missing.UnsortedList(), p.observe(ctx, in)))
 	}
 	if err == nil {
@@ -137,7 +137,7 @@ func (p *poller) readMount(ctx context.Context, in engineMount) error {
 		p.outlet.notePoll(in.name(), began)
 	}
 	switch part := partOf(in.name()); {
-	case err != nil: // It is reported for the whole mount.
+	case err != nil: // The error is reported for the whole mount.
 	case len(skipped.errs) > 0:
 		p.status.noteFailure(ctx, part, skipped.errs...)
 	default:
@@ -146,7 +146,7 @@ func (p *poller) readMount(ctx context.Context, in engineMount) error {
 	return err
 }
 
-// readPresent reads what is in a mount, and removes it from missing.
+// readPresent reads the secrets in a mount, and removes them from missing.
 func (p *poller) readPresent(ctx context.Context, in engineMount, missing sets.Set[string], skipped *skips) error {
 	at, err := in.places()
 	switch {
@@ -169,8 +169,8 @@ func (p *poller) observe(ctx context.Context, in engineMount) func(path string) 
 	}
 }
 
-// readEach calls read for each path, a few at a time, and returns the results. It stops once the store has answered none of as many requests in a row
-// as are made at once: each may take until its timeout, and there may be thousands.
+// readEach calls read for each path, a few concurrently, and returns the results. It stops after as many consecutive requests without an answer as
+// are made concurrently: each may take until its timeout, and there may be thousands.
 func (p *poller) readEach(ctx context.Context, paths []string, read func(path string) error) []error {
 	errs := slices.Repeat([]error{errSilent}, len(paths))
 	going, stop := context.WithCancel(ctx)
@@ -179,7 +179,7 @@ func (p *poller) readEach(ctx context.Context, paths []string, read func(path st
 		stop()
 	}
 	workqueue.ParallelizeUntil(going, concurrency, len(paths), func(i int) {
-		// A store that answers 503 is not silent: it may have locked only one namespace.
+		// A store that answers 503 is not silent, because only one of its namespaces may be locked.
 		if errs[i] = read(paths[i]); errs[i] == nil || !down(errs[i]) || code(errs[i]) != 0 {
 			p.unanswered.Store(0)
 		} else if p.unanswered.Add(1) >= concurrency {
@@ -189,7 +189,7 @@ func (p *poller) readEach(ctx context.Context, paths []string, read func(path st
 	return errs
 }
 
-// known returns the paths of a mount that are known to exist. That iterates over every source, so an audit line must never cause it.
+// known returns the paths of a mount that are known to exist. It iterates over every source, so audit lines must never cause it.
 func (p *poller) known(in mountName) sets.Set[string] {
 	return sets.New(p.options.Known(p.config.Name, in.namespace, in.mount)...)
 }

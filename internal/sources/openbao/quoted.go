@@ -41,7 +41,7 @@ func (q *quoted) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// escape reads what follows a backslash, and returns its character.
+// escape reads an escape sequence after its backslash, and returns its character.
 func (s *stream) escape() (rune, bool) {
 	b, _ := s.peek()
 	switch i := strings.IndexByte(`"\/bfnrt`, b); {
@@ -58,7 +58,7 @@ func (s *stream) escape() (rune, bool) {
 	}
 	s.at++
 	if b, _ = s.peek(); b != 'u' {
-		return s.escape() // Half of a pair is dropped.
+		return s.escape() // Half of a surrogate pair is dropped.
 	}
 	s.at++
 	second, ok := s.hex()

@@ -12,8 +12,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// readReferences reads the referenced paths, other than those in mounts that were read as a whole. A path that the token may not see, or that has no
-// metadata, does not fail a poll, unless the store refused most of the paths.
+// readReferences reads the referenced paths outside the mounts that were read as a whole. A path that the token may not see, or without metadata,
+// does not fail a poll, unless the store refused most of the paths.
 func (p *poller) readReferences(ctx context.Context, whole map[mountName]bool) error {
 	byMount, err := p.referencedByMount(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *poller) readReferences(ctx context.Context, whole map[mountName]bool) e
 	return cmp.Or(failed, all.most())
 }
 
-// readReference observes a path. A path that is gone counts only if it was known.
+// readReference observes a path. A path without a secret counts only if the secret was known.
 func (p *poller) readReference(ctx context.Context, name mountName, path string, isKnown bool) error {
 	in, err := p.metadata.mounts.find(ctx, name.namespace, name.mount)
 	if err == nil && in.path != name.mount {
@@ -69,9 +69,9 @@ func (p *poller) readReference(ctx context.Context, name mountName, path string,
 	return err
 }
 
-// referencedByMount returns the referenced paths of the store by the mounts that it has, sorted, each once. It leaves out those that cannot be
-// observed. References spell a mount as their SecretStore does: without its path, the mount is taken to be the first segment, and without its
-// namespace, that may be a part of the path. Paths for which there is no mount stay as they are.
+// referencedByMount returns the referenced paths of the store by mount, sorted and without duplicates. It omits those that cannot be observed.
+// References name a mount as their SecretStore does: without its path, the mount is the first segment, and without its namespace, that may be a part
+// of the path. Paths without an existing mount stay as they are.
 func (p *poller) referencedByMount(ctx context.Context) (map[mountName][]string, error) {
 	references, err := p.references.list(ctx, p.config.interval/2)
 	if err != nil {
@@ -110,10 +110,10 @@ type sharedReferences struct {
 
 	mu   sync.Mutex // held while the references are listed
 	last []Reference
-	at   time.Time // when last was read; zero: never
+	at   time.Time // when the references were last read; zero: never
 }
 
-// list returns the references as they were at most age ago. The caller must not change them.
+// list returns references that were read at most age ago. The caller must not change them.
 func (s *sharedReferences) list(ctx context.Context, age time.Duration) ([]Reference, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,9 +17,9 @@ import (
 // scanAgain is how long a request that a store refused is not tried again.
 const scanAgain = time.Hour
 
-// scanWay is how a KV v2 mount is read: OpenBao returns the metadata of many secrets at once, if the token's policy allows it.
+// scanWay is the method of reading a KV v2 mount: OpenBao returns the metadata of many secrets at once, if the token's policy allows it.
 type scanWay struct {
-	until     time.Time       // then everything is tried again
+	until     time.Time       // when everything is tried again
 	listed    map[string]bool // folders that cannot be scanned in one answer: their metadata is listed page by page
 	noDetails bool            // names are listed page by page, and each secret is read
 }
@@ -49,7 +49,7 @@ func unscannable(err error) bool {
 	return errors.Is(err, errNotThere) || errors.Is(err, errAnswer) || errors.Is(err, errTooLong)
 }
 
-// readDetails scans a mount, or else those of its folders that can be scanned in one answer. It holds at most maxScanned secrets at a time.
+// readDetails scans a mount, or else those of its folders that fit into one answer. It has at most maxScanned secrets in memory at a time.
 func (p *poller) readDetails(ctx context.Context, in engineMount, way *scanWay, missing sets.Set[string], skipped *skips) error {
 	var list func(folder, after string) ([]string, error)
 	list = func(folder, after string) (names []string, err error) {
@@ -60,7 +60,7 @@ func (p *poller) readDetails(ctx context.Context, in engineMount, way *scanWay, 
 		secrets, got, err := p.metadata.client.details(ctx, in, folder, query)
 		switch {
 		case errors.Is(err, errNotThere) && (folder+after != "" || isScan && !got.warned):
-			return nil, nil // There are no more names, or the folder is empty or no longer exists.
+			return nil, nil // The names are complete, or the folder is empty or does not exist any more.
 		case isScan && unscannable(err):
 			way.listed[folder] = true
 			return list(folder, after)
@@ -69,7 +69,7 @@ func (p *poller) readDetails(ctx context.Context, in engineMount, way *scanWay, 
 		}
 		skipped.read.asked += len(secrets)
 		p.observeAll(ctx, in, folder, secrets, got, missing)
-		if !isScan { // A scan has what is in the folders, too.
+		if !isScan { // A scan includes the folders.
 			for _, one := range secrets {
 				names = append(names, one.path)
 			}
@@ -79,7 +79,7 @@ func (p *poller) readDetails(ctx context.Context, in engineMount, way *scanWay, 
 	return walk(in, list, func(string) error { return nil }, skipped)
 }
 
-// observeAll observes the secrets in an answer about a folder, and removes them from missing. One with malformed metadata is to be read alone.
+// observeAll observes the secrets in an answer about a folder, and removes them from missing. Those with malformed metadata are read alone later.
 func (p *poller) observeAll(ctx context.Context, in engineMount, folder string, secrets []scannedSecret, got reply, missing sets.Set[string]) {
 	for _, one := range secrets {
 		path := folder + one.path
@@ -121,15 +121,15 @@ func (p *poller) readListed(ctx context.Context, in engineMount, at enginePlaces
 	return skipped.rest(errs)
 }
 
-// The bounds of a mount that is not scanned in one request. Each page of a folder counts as a folder.
+// These limit a mount that is not scanned in one request. Each page of a folder counts as a folder.
 const (
 	maxFolders = 10_000
 	maxSecrets = 100_000
-	listPage   = 5000 // names that are requested at a time; OpenBao reads all of the folder for each page, so pages are long
+	listPage   = 5000 // names in one request; OpenBao reads the whole folder for each page, so pages are long
 )
 
 // pageAfter returns the parameters of a request for at most listPage names in a folder that come after the given one. Vault ignores all parameters
-// except list, and answers with all names.
+// except list, and returns all names.
 func pageAfter(name string) url.Values {
 	query := url.Values{"list": {"true"}, "limit": {strconv.Itoa(listPage)}}
 	if name != "" {
@@ -138,10 +138,10 @@ func pageAfter(name string) url.Values {
 	return query
 }
 
-// walk lists the folders of a mount page by page, and calls found with the path of each secret or role in them. It skips those that the token may not
-// list. A page may be shorter than requested, because a policy of OpenBao can limit it: the last one has no names.
+// walk lists the folders of a mount page by page, and calls found with the path of each secret or role in them. It skips folders that the token may
+// not list. A page may be shorter than requested, because a policy of OpenBao can limit it: the last one has no names.
 func walk(in engineMount, list func(folder, after string) ([]string, error), found func(path string) error, skipped *skips) error {
-	ignored := false // the store has ignored the parameters, so that each answer has all names
+	ignored := false // the store has ignored the parameters and returns all names
 	for folders, pages := []string{""}, 0; len(folders) > 0; {
 		folder := folders[len(folders)-1]
 		folders = folders[:len(folders)-1]
@@ -170,7 +170,7 @@ func walk(in engineMount, list func(folder, after string) ([]string, error), fou
 	return nil
 }
 
-// visit calls found with the path of each secret or role that is named in a folder, and returns the paths of the folders.
+// visit calls found with the path of each secret or role in a folder, and returns the paths of its folders.
 func visit(folder string, names []string, found func(path string) error) (folders []string, err error) {
 	for _, name := range names {
 		if strings.HasSuffix(name, "/") {

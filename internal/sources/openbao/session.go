@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	tokenTimeout = 15 * time.Second // of a login, a renewal and a lookup of the token
-	// minRenewal and maxRenewal bound the time to the next renewal, and renewalJitter spreads those of tokens that were issued at the same time.
+	tokenTimeout = 15 * time.Second // of a login, a renewal and a token look-up
+	// minRenewal and maxRenewal limit the time to the next renewal, and renewalJitter spreads renewals of tokens from the same time.
 	minRenewal    = time.Second
 	maxRenewal    = 24 * time.Hour
 	renewalJitter = 0.1
-	// idleRenewal is how often the token is read if it needs no renewal, because its file can be replaced.
+	// idleRenewal is how often a token without renewals is read, because its file can be replaced.
 	idleRenewal = time.Minute
-	// soonUsedUp is how long a token of limited uses lasts at least if its limit is worth no warning.
+	// soonUsedUp is the shortest lifetime of a token with limited uses that is worth no warning.
 	soonUsedUp = time.Minute
 )
 
@@ -34,16 +34,16 @@ type session struct {
 
 	mu         sync.Mutex // held during a login, so that there is only one
 	token      string
-	initial    time.Duration // the token's time to live when it was new
+	initial    time.Duration // the time to live of the new token
 	renewAt    time.Time     // zero: never
-	inspected  bool          // a given token was looked up, or may not look itself up
-	limit      int           // of the token's uses; zero: it has none
-	left       int           // of its uses, if they are limited
+	inspected  bool          // a configured token was looked up, or may not be
+	limit      int           // the maximum number of uses; zero: unlimited
+	left       int           // remaining uses, if they are limited
 	warned     int           // the last limit that was logged
 	loginTried time.Time
-	doubted    time.Time // when a refusal of a token of limited uses was last taken for its end, against the count
+	doubted    time.Time // when a token with limited uses was last assumed to be used up, despite its count
 	refused    loginFailures
-	logged     string // the kind of the last failure that was logged
+	logged     string // the kind of the last logged failure
 }
 
 func (s *session) run(ctx context.Context) {
@@ -69,14 +69,14 @@ func (s *session) use() { s.left = max(s.left-1, 0) }
 
 func (s *session) isUsedUp() bool { return s.limit != 0 && s.left == 0 }
 
-// replaceRefused replaces a token that the store refused, or drops it if there is no other. It returns false if it is still the current one.
+// replaceRefused replaces a token that the store refused, or drops it if there is no other. It returns false if the token is still the current one.
 func (s *session) replaceRefused(ctx context.Context, token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.auth.logsIn() && s.token == token {
-		// The token has expired, or its policy does not allow the request. The lookup distinguishes the two, unless the policy denies that too. Then
-		// a login is tried, but not too often: anyone may name paths that the policy denies. A token of limited uses may be used up earlier than was
-		// counted, also soon after a login.
+		// The token has expired, or its policy does not allow the request. A look-up tells which, unless the policy denies that, too. Then it tries a
+		// login, but not too often, because anyone may name paths that the policy denies. A token with limited uses may be used up earlier than its
+		// count says, even soon after a login.
 		last := s.loginTried
 		if s.limit != 0 && !s.isUsedUp() {
 			last = s.doubted
@@ -94,7 +94,7 @@ func (s *session) replaceRefused(ctx context.Context, token string) bool {
 	return err != nil || another != token
 }
 
-// obtain returns the configured token, or else the last one that a login returned and that is not used up.
+// obtain returns the configured token, or else that of the last login if it is not used up.
 func (s *session) obtain(ctx context.Context) (string, error) {
 	if !s.auth.logsIn() {
 		token, err := s.auth.given()
@@ -118,7 +118,7 @@ func (s *session) obtain(ctx context.Context) (string, error) {
 	return s.token, nil
 }
 
-// warnOfLimit logs that the uses of tokens are limited, once for each limit.
+// warnOfLimit logs that tokens have limited uses, once for each limit.
 func (s *session) warnOfLimit(ctx context.Context) {
 	if s.warned != s.limit {
 		s.warned = s.limit
@@ -126,7 +126,7 @@ func (s *session) warnOfLimit(ctx context.Context) {
 	}
 }
 
-// inspect schedules the renewal of a given token. One that may not look itself up is left alone. Without an answer, keep tries again.
+// inspect schedules the renewal of a configured token. A token that may not look itself up is not renewed. Without an answer, keep tries again.
 func (s *session) inspect(ctx context.Context) {
 	s.startRenewals(0)
 	s.limit, s.left = 0, 0
@@ -136,7 +136,7 @@ func (s *session) inspect(ctx context.Context) {
 		return
 	}
 	s.inspected = true
-	const unknown = -1 // The answer does not say. It is less after the last use.
+	const unknown = -1 // The number is unknown. It is lower after the last use.
 	if uses, err := looked.TokenRemainingUses(); err == nil && uses != 0 && uses != unknown {
 		s.limit, s.left = uses, max(uses, 0)
 		s.warnOfLimit(ctx)
@@ -153,7 +153,7 @@ func (s *session) lookUp(ctx context.Context) (*api.Secret, error) {
 	return s.own().LookupSelfWithContext(ctx)
 }
 
-// own returns the requests about the token, for one of them.
+// own returns the API for a single request about the token itself.
 func (s *session) own() *api.TokenAuth {
 	authorized := s.requests.WithNamespace(s.requests.Namespace())
 	authorized.SetToken(s.token)
@@ -181,8 +181,7 @@ func (s *session) keep(ctx context.Context) time.Duration {
 	return max(s.renewAt.Sub(s.now()), minRenewal)
 }
 
-// renew renews the token if its renewal is due. If that fails, or extends the token so little that it will soon reach its maximum lifetime, it logs
-// in again if it can.
+// renew renews the token if its renewal is due. If that fails, or if the token will soon reach its maximum lifetime, it logs in again if possible.
 func (s *session) renew(ctx context.Context) error {
 	if _, err := s.obtain(ctx); err != nil {
 		return err
@@ -194,7 +193,7 @@ func (s *session) renew(ctx context.Context) error {
 		return nil
 	}
 	if s.auth.logsIn() && s.limit != 0 {
-		return s.logIn(ctx) // A renewal would be one of the uses.
+		return s.logIn(ctx) // A renewal would be a use.
 	}
 	limited, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
@@ -215,7 +214,7 @@ func (s *session) renew(ctx context.Context) error {
 	return fmt.Errorf("renewing the token: %w", plain(err))
 }
 
-// startRenewals schedules the first renewal of a new token. A time to live of zero means that it does not expire.
+// startRenewals schedules the first renewal of a new token. A time to live of zero means that the token does not expire.
 func (s *session) startRenewals(ttl time.Duration) {
 	s.initial, s.renewAt = ttl, renewalOf(ttl, s.now())
 }

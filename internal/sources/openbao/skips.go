@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// skips has the errors about parts of a mount that the token may not read, the first of each kind. They do not fail a poll, unless the store refused
+// skips contains the first error of each kind about parts of a mount that the token may not read. They do not fail a poll, unless the store refused
 // most of it.
 type skips struct {
 	errs         []error
-	listed, read tally // folders, and what is in them
+	listed, read tally // of folders, and of their content
 }
 
-// tolerate adds the error if retrying is useless, and reports whether it did.
+// tolerate adds the error if retries are useless, and reports whether it did.
 func (s *skips) tolerate(err error) bool {
 	if !final(err) {
 		return false
@@ -23,7 +23,7 @@ func (s *skips) tolerate(err error) bool {
 	return true
 }
 
-// rest returns the first error that it does not tolerate.
+// rest returns the first error that is not tolerated.
 func (s *skips) rest(errs []error) error {
 	for _, err := range errs {
 		if err != nil && !s.tolerate(err) {
@@ -33,8 +33,8 @@ func (s *skips) rest(errs []error) error {
 	return nil
 }
 
-// noteList counts a folder, with its first page, and returns an error that it does not tolerate. Without its root, a mount is read in another way, or
-// not at all.
+// noteList counts a folder with its first page, and returns an error that is not tolerated. A mount whose root cannot be listed is read in another
+// way, or not at all.
 func (s *skips) noteList(folder, after string, err error) error {
 	if err != nil && folder == "" {
 		return err
@@ -51,10 +51,10 @@ func (s *skips) most() error {
 	return cmp.Or(s.read.most(), both.most())
 }
 
-// tally counts what a store was asked for, and what it refused.
+// tally counts requests and refusals.
 type tally struct {
 	asked, refused int
-	first          error // of the refusals
+	first          error // the first refusal
 }
 
 func (t *tally) add(errs ...error) {
@@ -67,7 +67,7 @@ func (t *tally) add(errs ...error) {
 	}
 }
 
-// most returns an error if the store refused more than half: what a poll has read then is no picture of the store.
+// most returns an error if the store refused more than half of the requests, because the poll then shows too little of the store.
 func (t *tally) most() error {
 	if 2*t.refused <= t.asked {
 		return nil

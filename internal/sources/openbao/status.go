@@ -21,49 +21,49 @@ const (
 	// references separately. Anyone who can send lines or write ExternalSecrets can invent mounts.
 	maxMountFailures = 256
 	mountFailureAge  = time.Hour
-	// foreignAge is for how long nothing foreign must have arrived until it is logged again.
+	// foreignAge is the time without foreign text after which the next one is logged again.
 	foreignAge = time.Hour
-	// auditedPaths is the subject of failures to read what the audit log names.
+	// auditedPaths is the subject of failures to read paths from the audit log.
 	auditedPaths = "audited paths"
 	// referencedPaths is the subject of failures to poll by reference.
 	referencedPaths = "referenced paths"
 )
 
-// auditedIn returns the subject of failures to read what the audit log names in a mount.
+// auditedIn returns the subject of failures to read paths of a mount from the audit log.
 func auditedIn(mount string) string { return auditedPaths + " of " + mount }
 
 // oneSegment escapes the path of a mount for use as one segment of another.
 var oneSegment = strings.NewReplacer("%", "%25", "/", "%2F")
 
-// partOf returns the subject of failures to read a part of a mount. No two mounts have the same.
+// partOf returns the subject of failures to read a part of a mount. It is unique to the mount.
 func partOf(name mountName) string {
 	return "part of " + childNamespace(name.namespace, oneSegment.Replace(name.mount))
 }
 
-// named has the times at which failures of mounts that others name were noted, by subject.
+// named contains the times of noted failures of mounts that others name, by subject.
 type named map[string]time.Time
 
-// status is the health of a store. It logs each failure once, and the gauges report it.
+// status is the health of a store. It logs each failure once, and provides the gauges.
 type status struct {
 	log *slog.Logger
 	now func() time.Time
 
 	mu                  sync.Mutex
-	failures            map[string][]error // by subject, until reading it works again
+	failures            map[string][]error // by subject, until the subject can be read again
 	audited, referenced named
-	tried               bool      // a poll was complete, or a part of one failed
+	tried               bool      // a poll was complete or has failed in part
 	polledAt            time.Time // zero before the first complete poll
 	lineAt              time.Time // of the last audit line; before the first one, of the start if lines are expected
-	foreignAt           time.Time // when what is no audit line was received last
-	lags                sync.Once // logs that the store lags behind
+	foreignAt           time.Time // when foreign text was last received
+	lags                sync.Once // logs once that the store lags behind
 }
 
 func newStatus(log *slog.Logger, now func() time.Time) *status {
 	return &status{log: log, now: now, failures: map[string][]error{}, audited: named{}, referenced: named{}}
 }
 
-// noteFailure records that reading the subject failed, with one error or several. It logs the errors of each kind that was not among the last ones.
-// The number of subjects is bounded by the configuration.
+// noteFailure records that reading the subject failed, with one error or several. It logs the errors whose kind was not among the last ones. The
+// number of subjects is limited by the configuration.
 func (s *status) noteFailure(ctx context.Context, subject string, errs ...error) {
 	if ctx.Err() != nil {
 		return
@@ -79,8 +79,8 @@ func (s *status) noteFailure(ctx context.Context, subject string, errs ...error)
 	}
 }
 
-// noteNamedFailure is noteFailure for a mount that an audit line or a reference names. If there are too many among them, it forgets those that are
-// old, or else ignores the failure.
+// noteNamedFailure is noteFailure for a mount that an audit line or a reference names. If there are too many, it forgets old ones, or else ignores
+// the failure.
 func (s *status) noteNamedFailure(ctx context.Context, among named, subject string, errs ...error) {
 	s.mu.Lock()
 	_, known := among[subject]
@@ -131,7 +131,7 @@ func (s *status) noteLine(at time.Time) {
 	s.lineAt = at
 }
 
-// noteLag logs, once, that the store has answered without a version although that was written before, and longer ago than the declared lag.
+// noteLag logs, once, that the store has answered without a version that was written longer ago than the configured lag.
 func (s *status) noteLag(ctx context.Context, behind, declared time.Duration) {
 	s.lags.Do(func() {
 		s.log.WarnContext(ctx, "store answers without a version that its audit log has; set its lag in the configuration",
@@ -139,8 +139,8 @@ func (s *status) noteLag(ctx context.Context, behind, declared time.Duration) {
 	})
 }
 
-// noteForeign records that something arrived that is no audit line, and logs it unless that happened within foreignAge. It logs nothing of the
-// content, which may be secret.
+// noteForeign records that foreign text arrived, and logs it unless some arrived within foreignAge. It logs nothing of the content, which may be
+// secret.
 func (s *status) noteForeign(ctx context.Context) {
 	s.mu.Lock()
 	now, last := s.now(), s.foreignAt
@@ -157,8 +157,8 @@ func (s *status) lastSeen() (polledAt, lineAt time.Time) {
 	return s.polledAt, s.lineAt
 }
 
-// unpolled returns nil after a poll was complete, or after the first one failed because of the store. Otherwise it returns an error that says what is
-// missing, such as the permission to list the references. Later, a missing permission is only logged.
+// unpolled returns nil after the first complete poll, or after one that failed because of the store. Otherwise, it returns an error that names what
+// is missing, such as the permission to list references. Later, a missing permission is only logged.
 func (s *status) unpolled() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +180,7 @@ type metrics struct {
 	lastAuditLine metric.Int64ObservableGauge
 }
 
-// instruments defines every metric. The label store has one value for each store of the configuration.
+// instruments defines every metric. The label store has one value for each configured store.
 func (m *metrics) instruments() []telemetry.Instrument {
 	return []telemetry.Instrument{
 		{
@@ -211,7 +211,7 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 	return m, telemetry.MakeInstruments(meter, m.instruments())
 }
 
-// watch reports the last poll and the last audit line of each store, by name. A store without either is left out.
+// watch reports the last poll and the last audit line of each store, by name. It omits stores without either.
 func (m *metrics) watch(meter metric.Meter, statuses map[string]*status) error {
 	_, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
 		for store, s := range statuses {

@@ -21,11 +21,11 @@ type fileConfig struct {
 	Audit  auditConfig   `json:"audit"`
 }
 
-// auditConfig has the files of the HTTP audit receiver, which are read again when they change.
+// auditConfig contains the files of the HTTP audit receiver, which are read again when they change.
 type auditConfig struct {
-	// TokenFile has the bearer tokens, one per line: <store> <token>, or <token> if there is only one store.
+	// TokenFile is the file of bearer tokens, one per line: <store> <token>, or <token> if there is only one store.
 	TokenFile string `json:"tokenFile"`
-	// TLSCertFile and TLSKeyFile have the certificate, and its key. Without both there is no TLS.
+	// TLSCertFile and TLSKeyFile are the files of the certificate and its key. Without both, there is no TLS.
 	TLSCertFile string `json:"tlsCertFile"`
 	TLSKeyFile  string `json:"tlsKeyFile"`
 }
@@ -35,18 +35,18 @@ type storeConfig struct {
 	Name string `json:"name"` // in events; a DNS label
 	// Address is the URL of the store. Default BAO_ADDR or VAULT_ADDR.
 	Address string   `json:"address"`
-	Aliases []string `json:"aliases"` // other URLs of the same store, as SecretStores may name them
+	Aliases []string `json:"aliases"` // other URLs of the same store in SecretStores
 	// Namespace contains the mounts and the login. Default BAO_NAMESPACE, VAULT_NAMESPACE or else the root namespace.
 	Namespace string     `json:"namespace"`
 	TLS       tlsConfig  `json:"tls"`
 	Auth      authConfig `json:"auth"`
 	Poll      pollConfig `json:"poll"`
-	// OmitAuthors leaves out of events who has made a change, as the audit log has it. Default: they say it.
+	// OmitAuthors omits from events the author of a change, which the audit log names. Default false.
 	OmitAuthors bool `json:"omitAuthors"`
-	// Lag is for how long a server of the store may still answer reads without a change that another one has, in whole seconds. Default 0s.
+	// Lag is how long a server of the store may answer reads without a change that another one has, in whole seconds. Default 0s.
 	Lag string `json:"lag"`
 
-	// The parsed values of the fields above.
+	// These are the parsed values of the fields above.
 	servers  []string
 	interval time.Duration
 	lag      time.Duration
@@ -55,14 +55,14 @@ type storeConfig struct {
 type tlsConfig struct {
 	// CACertFile is the certificate authority of the store. Default BAO_CACERT, VAULT_CACERT or else the authorities of the system.
 	CACertFile string `json:"caCertFile"`
-	ServerName string `json:"serverName"` // that the store's certificate must have; default: the host of the address
+	ServerName string `json:"serverName"` // required name in the store's certificate; default: the host of the address
 }
 
 type pollConfig struct {
 	Interval string `json:"interval"` // between two polls; default 1m
 	// Mounts are the KV v2 mounts to poll, each by its path or by <namespace>/<path>.
 	Mounts []string `json:"mounts"`
-	// Referenced polls the paths that are referenced, unless their mount is polled as a whole.
+	// Referenced polls the referenced paths, except those in mounts that are polled as a whole.
 	Referenced bool `json:"referenced"`
 	// DatabaseMounts and LDAPMounts are the mounts whose static roles are polled.
 	DatabaseMounts []string `json:"databaseMounts"`
@@ -73,7 +73,7 @@ func (p *pollConfig) enabled() bool {
 	return p.Referenced || len(p.Mounts)+len(p.DatabaseMounts)+len(p.LDAPMounts) > 0
 }
 
-// takeEnvironment sets empty fields from the variables of the stores' own command lines, for a single store: no other may be sent its token.
+// takeEnvironment sets empty fields from the variables of the stores' own command lines, for a single store: no other one must get its token.
 func (s *storeConfig) takeEnvironment(getenv func(string) string) {
 	take := func(field *string, name string) {
 		for _, prefix := range []string{"BAO_", "VAULT_"} {
@@ -145,11 +145,11 @@ func resolveMounts(field string, paths []string) (problems []error) {
 	return problems
 }
 
-// storeAddress returns the normal form of a store's URL, or what is wrong with it.
+// storeAddress returns the normal form of a store's URL, or its problem.
 func storeAddress(text string) (string, error) {
 	server, err := url.Parse(text)
 	if err != nil {
-		// The text of the error quotes the URL, which may hold a password.
+		// The error quotes the URL, which may contain a password.
 		return "", errors.New("malformed")
 	}
 	scheme := strings.ToLower(server.Scheme)
@@ -180,7 +180,7 @@ func loadConfig(path string) (fileConfig, error) {
 	return fileConfig{}, errors.Join(problems...)
 }
 
-// parseConfig decodes a configuration and reports everything that is wrong with it, one line each. getenv is os.Getenv.
+// parseConfig decodes a configuration and reports all its problems, one line each. getenv is os.Getenv.
 func parseConfig(content []byte, getenv func(string) string) (fileConfig, error) {
 	var c fileConfig
 	if err := kube.DecodeStrict(content, &c); err != nil {

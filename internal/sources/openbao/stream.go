@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	maxName    = 32 // bytes of the name of a field, and of a number, that are compared
+	maxName    = 32 // compared bytes of the name of a field, and of a number
 	maxNesting = 64 // of values that are searched for entries
 )
 
-// stream reads JSON piece by piece. However long a value is, it holds a buffer of fixed size and the start of the last string. Each method that reads
-// a value returns false where the text is no JSON or ends, and then has consumed what is before that.
+// stream reads JSON piece by piece. However long a value is, only a buffer of fixed size and the start of the last string are in memory. Methods that
+// read a value return false where the text ends or is not JSON, and have consumed the text up to there.
 //
-// A string must end in its line, and an object that is the value of a field must not begin at the start of another line: so the reader of a line that
-// was cut off takes nothing of the next one, while JSON may be spread over lines.
+// A string must end in its line, and an object that is the value of a field must not begin at the start of another line. So JSON may be spread over
+// lines, but a line that was cut off does not include a part of the next one.
 type stream struct {
 	from    io.Reader
-	buffer  []byte // what is from at to end was not consumed
+	buffer  []byte // bytes from at to end are not consumed
 	at, end int
-	err     error  // that ended the reader; io.EOF at its end
+	err     error  // the reader's last error; io.EOF at its end
 	depth   int    // of objects and arrays
 	newLine bool   // the last token is at the start of a line
-	tokenAt int    // one more than where the last token is in the buffer; zero: it is not in there
+	tokenAt int    // the position of the last token in the buffer, plus one; zero: none
 	text    []byte // the start of the last string or scalar
 }
 
@@ -44,7 +44,7 @@ func (s *stream) peek() (byte, bool) {
 	return s.buffer[s.at], true
 }
 
-// skipText consumes some of the bytes before the next brace or the end of the line. How many it looks at is bounded, because they may be few.
+// skipText consumes bytes before the next brace or the end of the line. It looks at a limited number, because there may be only a few.
 func (s *stream) skipText() {
 	rest := s.buffer[s.at:min(s.end, s.at+256)]
 	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
@@ -67,7 +67,7 @@ func (s *stream) fill() bool {
 	return false
 }
 
-// token skips white space, and returns the byte after it without consuming it, so that the next call returns the same. It returns zero at the end.
+// token skips white space, and returns the next byte without consuming it, so that the next call returns the same. It returns zero at the end.
 func (s *stream) token() byte {
 	if s.tokenAt == s.at+1 && s.at < s.end {
 		return s.buffer[s.at]
@@ -154,7 +154,7 @@ func (s *stream) pass() bool {
 	return true
 }
 
-// object is fields for any value. One that is no object is skipped.
+// object is fields for any value. A value that is not an object is skipped.
 func (s *stream) object(field func(name []byte) bool) bool {
 	if s.token() != '{' {
 		return s.skip()
@@ -218,7 +218,7 @@ func (s *stream) content(limit int) ([]byte, bool) {
 	}
 }
 
-// str reads a value into out if it is a string, at most limit bytes of it, and otherwise makes out empty.
+// str reads a value into out if it is a string, at most limit bytes of it, and otherwise sets out to "".
 func (s *stream) str(limit int, out *string) bool {
 	if *out = ""; s.token() != '"' {
 		return s.skip()
@@ -229,7 +229,7 @@ func (s *stream) str(limit int, out *string) bool {
 	return ok
 }
 
-// number reads a value into out if it is a positive integer, which shippers may write as text or with a fraction, and otherwise makes out zero: an
+// number reads a value into out if it is a positive integer, which shippers may write as text or with a fraction, and otherwise sets it to zero: an
 // audit log can have an HMAC in the place of a number.
 func (s *stream) number(out *int64) bool {
 	*out = 0

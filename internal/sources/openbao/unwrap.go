@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	readBuffer  = 64 << 10 // bytes of a body that are held
-	innerBuffer = 4 << 10  // and of a string in it
-	maxWraps    = 4        // strings in strings that are searched
+	readBuffer  = 64 << 10 // bytes of a body in memory
+	innerBuffer = 4 << 10  // bytes of a string in it
+	maxWraps    = 4        // searched levels of strings in strings
 )
 
 // finding is a part of a body that the receiver got.
@@ -20,14 +20,14 @@ type finding struct {
 	isLost  bool    // malformed, and may be about a change
 }
 
-// readEntries finds the entries of an audit log in a body, and calls found for each, for what begins like one, and for each line or JSON value
+// readEntries finds the entries of an audit log in a body. It calls found for each entry, for each incomplete one, and for each line or JSON value
 // without any. It returns the error that ended the body early, nil for io.EOF.
 //
-// Log shippers wrap what they deliver. So a body is text with any number of JSON values: in lines or not, after a prefix, several in a line, or one
-// over several lines. An entry is an object with the type and the request of one. What is in any other object, in an array or in a string is searched
-// in turn, a string as a text of its own. Nothing in the fields of an entry is searched, because whoever writes a secret may choose it.
+// Log shippers wrap lines. So a body is text with any number of JSON values: in lines or not, after a prefix, several in a line, or one over several
+// lines. An entry is an object with the type and the request of one. Other objects, arrays and strings are searched for entries, a string like a
+// body. The fields of an entry are not searched, because the author of a secret may choose their content.
 //
-// Each byte is read once for each string that it is in. Bodies, lines and values may be of any length.
+// Each byte is read once for each level of strings around it. Bodies, lines and values may have any length.
 func readEntries(body io.Reader, found func(finding)) error {
 	u := &unwrapper{body: newStream(readBuffer), found: found}
 	u.body.reset("", body)
@@ -42,8 +42,8 @@ type unwrapper struct {
 	body  *stream
 	found func(finding)
 	count int       // of findings
-	inner []*stream // of the strings that are read, each in the one before
-	level int       // how many there are
+	inner []*stream // streams of nested strings, from the outermost
+	level int       // the number of nested strings
 }
 
 func (u *unwrapper) report(f finding) {
@@ -51,7 +51,7 @@ func (u *unwrapper) report(f finding) {
 	u.found(f)
 }
 
-// reportForeign reports a line or a value of the body itself in which nothing was found.
+// reportForeign reports a line or a value of the body without any entry.
 func (u *unwrapper) reportForeign() {
 	if u.level == 0 && !u.isBroken() {
 		u.report(finding{verdict: foreign})
@@ -89,7 +89,7 @@ func (u *unwrapper) line(in *stream) bool {
 		}
 		switch isJSON := u.character(in, b, isBlank); {
 		case isJSON:
-			in.skipText() // Nothing else begins a value in the rest of the line.
+			in.skipText() // No other value can begin in the rest of the line.
 		case in.newLine:
 			isNext = true
 		default:
@@ -99,7 +99,7 @@ func (u *unwrapper) line(in *stream) bool {
 	}
 }
 
-// character reads what follows a character of a line, if a JSON value begins with it. It returns false if that begins like a value and is none.
+// character reads the rest of a JSON value that begins with a character of a line. It returns false if only the beginning is like a value.
 func (u *unwrapper) character(in *stream, b byte, isFirst bool) bool {
 	switch {
 	case b == '{':
@@ -122,7 +122,7 @@ func skipLine(in *stream) {
 	}
 }
 
-// braced reads what follows a brace in a text. It returns false if that begins like an object of JSON and is none.
+// braced reads the rest of an object after its brace in a text. It returns false if only the beginning is like a JSON object.
 func (u *unwrapper) braced(in *stream) bool {
 	switch in.token() {
 	case '"', '}':
@@ -139,7 +139,7 @@ func (u *unwrapper) braced(in *stream) bool {
 	return true
 }
 
-// bracketed reads what follows a bracket at the start of a line. It returns false if that begins like an array of JSON values and is none.
+// bracketed reads the rest of an array after its bracket at the start of a line. It returns false if only the beginning is like a JSON array.
 func (u *unwrapper) bracketed(in *stream) bool {
 	if strings.IndexByte(`{["`, in.token()) < 0 {
 		return true
