@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// maxAnswer is how much of a response is read, in bytes. Responses of Probes are shorter.
+// maxAnswer is the maximum number of response bytes that are read. Responses of Probes are shorter.
 const maxAnswer = 16 << 10
 
 // Await requests /readyz at each address of each host, such as those of the pods behind a headless Service, and repeats that at each interval
@@ -29,7 +29,7 @@ func Await(ctx context.Context, interval time.Duration, hosts ...string) error {
 			failed = append(failed, ready(ctx, client, host))
 		}
 		err := errors.Join(failed...)
-		// Errors caused by the end of the context say less than the responses before.
+		// Errors caused by the end of the context are less specific than earlier responses.
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}

@@ -1,5 +1,5 @@
-// Package telemetry has what the packages of a program need to be observed: the definition of metrics (Instrument), the probes of a kubelet with the
-// progress of a loop (Probes, Progress), and the HTTP servers that serve them (Serve). Package program sets up OpenTelemetry and the log.
+// Package telemetry contains what the packages of a program need to be observed: the definition of metrics (Instrument), the probes of a kubelet with
+// the progress of a loop (Probes, Progress), and the HTTP servers for them (Serve). Package program sets up OpenTelemetry and the log.
 //
 // It imports no other package of this module, so that every package can use it.
 package telemetry
@@ -22,7 +22,7 @@ type Instrument struct {
 
 	// Name is the name in OpenTelemetry.
 	Name string
-	// Unit is a UCUM unit: s, or the things that are counted, in braces.
+	// Unit is a UCUM unit: s, or the counted things in braces.
 	Unit string
 	// Labels are the keys of the attributes. No label may name an object, because the number of series must not grow with the
 	// number of workloads.

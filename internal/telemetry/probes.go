@@ -11,9 +11,9 @@ import (
 
 // Probes serves the probes of a kubelet from named checks. Its methods are safe for concurrent use.
 //
-// Liveness fails if a restart would help, so its checks must not depend on another system. Readiness passes if the program currently does
-// its work. Checks run on every probe, so they must only read state and not block. Without checks a probe passes. The texts of errors
-// must have no secrets, because anyone who can reach the port can read them.
+// Liveness fails if a restart would help, so its checks must not depend on another system. Readiness passes if the program currently does its work.
+// Checks run on every probe, so they must only read state and not block. A probe without checks passes. The texts of errors must not contain secrets,
+// because anyone who can reach the port can read them.
 type Probes struct {
 	mu        sync.Mutex
 	liveness  []check
@@ -101,9 +101,9 @@ func answer(w http.ResponseWriter, status int, lines string) {
 	_, _ = w.Write([]byte(lines))
 }
 
-// Progress is a liveness check of one loop that waits for work and does it in steps. A loop that waits is alive, however long it waits;
-// a loop whose current step has taken longer than the limit is stuck. Its methods are safe for concurrent use. The methods of a nil
-// Progress do nothing, for loops that are not probed.
+// Progress is a liveness check of a loop that waits for work and does it in steps. A loop that waits is alive, however long it waits; a loop whose
+// current step has taken longer than the limit is stuck. Its methods are safe for concurrent use. The methods of a nil Progress do nothing, for loops
+// that are not probed.
 type Progress struct {
 	now   func() time.Time
 	limit time.Duration

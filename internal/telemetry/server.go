@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The limits of every server. The clients are kubelets, scrapers and the audit devices of secret stores, with small requests and quick responses.
+// These limit every server. The clients are kubelets, scrapers and the audit devices of secret stores, with small requests and quick responses.
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 10 * time.Second
