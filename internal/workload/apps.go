@@ -34,7 +34,7 @@ var statefulSets = Kind{
 			wanted: replicas(set.Spec.Replicas), all: status.Replicas, updated: status.UpdatedReplicas, ready: status.ReadyReplicas,
 			available: status.AvailableReplicas, isObserved: status.ObservedGeneration >= set.Generation,
 			onDelete: update.Type == appsv1.OnDeleteStatefulSetStrategyType,
-			// The revisions are the same once all pods have been ready, which may be before they are available.
+			// The revisions become equal once all pods have been ready, which may be before they are available.
 			wasComplete: status.UpdateRevision != "" && status.CurrentRevision == status.UpdateRevision,
 		}
 		if rolling := update.RollingUpdate; rolling != nil && rolling.Partition != nil {
@@ -63,14 +63,14 @@ var daemonSets = Kind{
 	template: specTemplate, strategy: annotating, countsChanges: true,
 }
 
-// podCounts is what the status of a kind of apps/v1 says about its pods.
+// podCounts are the numbers of pods in the status of a kind of apps/v1.
 type podCounts struct {
-	// wanted is the desired number of pods, and kept how many of these a partition keeps as they are.
+	// wanted is the desired number of pods, and kept is how many of them a partition leaves unchanged.
 	wanted, kept                   int32
 	all, updated, ready, available int32
-	// isObserved says that the status is about the newest generation, and wasComplete that the rollout of its template has been complete.
+	// isObserved says that the status is about the newest generation, and wasComplete that the rollout of its template was once complete.
 	isObserved, wasComplete bool
-	// onDelete says that pods are only replaced when someone deletes them.
+	// onDelete says that pods are replaced only when someone deletes them.
 	onDelete bool
 }
 
@@ -96,11 +96,11 @@ func deploymentProgress(deployment *appsv1.Deployment, c podCounts) Progress {
 		if condition.Status == corev1.ConditionFalse && condition.Reason == "ProgressDeadlineExceeded" {
 			return p.is(Failed, condition.Message)
 		}
-		c.wasComplete = condition.Reason == "NewReplicaSetAvailable" // It stays so until there is another template.
+		c.wasComplete = condition.Reason == "NewReplicaSetAvailable" // The reason stays until the template changes.
 	}
 	switch {
 	case c.updated < c.wanted:
-		p.Unready = c.wasComplete && old == 0 // Nothing is replaced: pods are missing.
+		p.Unready = c.wasComplete && old == 0 // No pod is being replaced: pods are missing.
 		return p.is(Progressing, fmt.Sprintf("%d of %d pods are new", c.updated, c.wanted))
 	case old > 0:
 		return p.is(Progressing, fmt.Sprintf("%d old pods are left", old))
@@ -111,8 +111,8 @@ func deploymentProgress(deployment *appsv1.Deployment, c podCounts) Progress {
 	return p.is(Complete, "")
 }
 
-// progress returns that of a StatefulSet or a DaemonSet, which have no deadline of their own. It follows the rules of `kubectl rollout status`, but
-// also waits for minReadySeconds, and while some pods are old for those that are to be deleted, which the status counts until then.
+// progress returns the progress of a StatefulSet or a DaemonSet, which have no deadline. It follows the rules of `kubectl rollout status`, but also
+// waits for minReadySeconds and, while old pods are left, for pods to be deleted, which the status counts until they are gone.
 func (c podCounts) progress() Progress {
 	p := Progress{Pods: c.wanted, Done: c.updated + c.ready, Frozen: c.wanted > 0 && c.kept == c.wanted}
 	switch due := c.wanted - c.kept; {
@@ -121,9 +121,9 @@ func (c podCounts) progress() Progress {
 	case !c.isObserved:
 		return p.unobserved()
 	case c.updated < due:
-		p.Unready = c.wasComplete && c.updated == c.all // Nothing is replaced: pods are missing.
+		p.Unready = c.wasComplete && c.updated == c.all // No pod is being replaced: pods are missing.
 		return p.is(Progressing, fmt.Sprintf("%d of %d pods are new", c.updated, due))
-	case c.all > c.wanted && c.updated < c.all: // The old ones may be those that stay.
+	case c.all > c.wanted && c.updated < c.all: // The pods that remain may be the old ones.
 		return p.is(Progressing, fmt.Sprintf("%d pods are being deleted", c.all-c.wanted))
 	case c.available < c.wanted:
 		p.Unready = c.wasComplete && c.ready < c.wanted
@@ -134,8 +134,8 @@ func (c podCounts) progress() Progress {
 	return p.is(Complete, "")
 }
 
-// orderedRemedy returns what to do if a pod of a StatefulSet with ordered pods does not become ready: the controller then replaces no pod, not even
-// that one after its template was corrected. It replaces them one by one from the last, so the newest is the one that it waits for.
+// orderedRemedy returns the remedy if a pod of a StatefulSet with ordered pods does not become ready: its controller then replaces no pod, not even
+// this one after a fix of the template. It replaces pods one by one from the last, so it waits for the newest one.
 func (c podCounts) orderedRemedy(set *appsv1.StatefulSet) string {
 	if set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement || c.onDelete || !c.isObserved || c.all < c.wanted || c.ready >= c.wanted {
 		return ""

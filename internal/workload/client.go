@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Clients has the clients of the API server that the kinds use.
+// Clients contains the clients of the API server that the kinds use.
 type Clients struct {
 	Typed kubernetes.Interface
 	// Dynamic is the client for custom resources.
 	Dynamic dynamic.Interface
-	// Unrecorded starts and recreates Jobs even without permission to patch CronJobs and Jobs, which Reloader's own role does not have.
+	// Unrecorded starts and recreates Jobs even without permission to patch CronJobs and Jobs, which Reloader's own Role lacks.
 	Unrecorded bool
 }
 
@@ -29,7 +29,7 @@ type Objects interface {
 	Patch(ctx context.Context, name string, p Patch) (runtime.Object, error)
 }
 
-// reader returns what reads the objects of one type, for Kind.read.
+// reader returns Kind.read for objects of one type.
 func reader[Object runtime.Object](read func(Object) parts) func(runtime.Object) (parts, bool) {
 	return func(obj runtime.Object) (parts, bool) {
 		object, ok := obj.(Object)
@@ -40,7 +40,7 @@ func reader[Object runtime.Object](read func(Object) parts) func(runtime.Object)
 	}
 }
 
-// typedClient is what the clients of client-go have in common.
+// typedClient is the common part of the clients of client-go.
 type typedClient[Object, List runtime.Object] interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (Object, error)
 	List(ctx context.Context, options metav1.ListOptions) (List, error)

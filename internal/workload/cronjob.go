@@ -15,7 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// cronJobs is the kind CronJob. A roll changes the job template, with which the next job runs. It starts no job, and touches no running one.
+// cronJobs is the kind CronJob. A roll changes the job template, which takes effect with the next Job. It starts no Job and affects no running one.
 var cronJobs = Kind{
 	Name: "cronjob", APIVersion: "batch/v1", Title: "CronJob", Resource: "cronjobs",
 	Example: &batchv1.CronJob{},
@@ -29,10 +29,10 @@ var cronJobs = Kind{
 	template: "/spec/jobTemplate/spec/template", strategy: annotating,
 }
 
-// annotationInstantiate is the annotation with which kubectl marks a Job that was created manually from a CronJob.
+// annotationInstantiate is the annotation by which kubectl marks a Job that was created manually from a CronJob.
 const annotationInstantiate = "cronjob.kubernetes.io/instantiate"
 
-// StartedCronJob returns the kind CronJob whose rolls start a Job immediately. The template stays as it is.
+// StartedCronJob returns the kind CronJob whose rolls start a Job immediately, without a change of the template.
 func StartedCronJob() Kind {
 	k := cronJobs
 	k.strategy = starting
@@ -53,7 +53,7 @@ func StartedCronJob() Kind {
 	return k
 }
 
-// startedCronJobs starts a Job of a CronJob when that is rolled.
+// startedCronJobs starts a Job for each roll of a CronJob.
 type startedCronJobs struct {
 	typedObjects[*batchv1.CronJob, *batchv1.CronJobList, batchv1.CronJob]
 	jobs clientbatchv1.JobInterface
@@ -75,7 +75,7 @@ func (o startedCronJobs) Patch(ctx context.Context, name string, p Patch) (runti
 	}
 	job := jobOf(cronJob, p.subject)
 	if unrecorded {
-		// The record goes to the Job, where another leader, with a stream of its own, finds it.
+		// The record goes on the Job, where another leader with its own stream finds it.
 		for _, name := range []string{annotationRolled, annotationRolledNow} {
 			if text, ok := cronJob.Annotations[name]; ok {
 				metav1.SetMetaDataAnnotation(&job.ObjectMeta, name, text)
@@ -91,8 +91,8 @@ func (o startedCronJobs) Patch(ctx context.Context, name string, p Patch) (runti
 	return o.record(ctx, name, p, cronJob)
 }
 
-// record writes what a Job was started for. It retries until the context is done: a later attempt at the whole patch would start another Job if this
-// one is deleted by then. A patch that is still refused counts like missing permission: the error wraps ErrUnrecorded.
+// record writes the changes that a Job was started for. It retries until the context is done, because a later attempt at the whole patch would start
+// another Job if this one was deleted meanwhile. A lasting refusal counts as a missing permission: the error wraps ErrUnrecorded.
 func (o startedCronJobs) record(ctx context.Context, name string, p Patch, tried *batchv1.CronJob) (runtime.Object, error) {
 	for delays := kube.PatchBackoff(); ; {
 		cronJob, err := o.send(ctx, name, p)
@@ -106,7 +106,7 @@ func (o startedCronJobs) record(ctx context.Context, name string, p Patch, tried
 	}
 }
 
-// start creates a Job of a CronJob, unless it exists. The name of the Job identifies the changes that it is started for.
+// start creates a Job of a CronJob unless it exists. The Job's name identifies the changes.
 func (o startedCronJobs) start(ctx context.Context, job *batchv1.Job, cronJob *batchv1.CronJob) error {
 	_, err := o.jobs.Create(ctx, job, metav1.CreateOptions{FieldManager: FieldManager})
 	switch {
@@ -125,12 +125,12 @@ func (o startedCronJobs) start(ctx context.Context, job *batchv1.Job, cronJob *b
 	return nameTaken(job.Name, "the job of cronjob "+cronJob.Name+" for this change is started")
 }
 
-// nameTaken returns an error that says which Job has a name that is needed, and what will happen once the name is free.
+// nameTaken returns an error about a Job whose name is needed. Then says what happens once the name is free.
 func nameTaken(name, then string) error {
 	return fmt.Errorf("%w: delete job %s, or create it under another name, so that %s", ErrNameTaken, name, then)
 }
 
-// wrapJob adds to an error what was being done with a Job. It returns nil if err is nil.
+// wrapJob adds the operation on a Job to an error. It returns nil if err is nil.
 func wrapJob(doing, name string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s job %s: %w", doing, name, err)
@@ -138,13 +138,13 @@ func wrapJob(doing, name string, err error) error {
 	return nil
 }
 
-// jobOf returns the Job of a CronJob to start for some changes, like the one that "kubectl create job --from" makes.
+// jobOf returns the Job of a CronJob to start for changes, like the one that "kubectl create job --from" creates.
 func jobOf(cronJob *batchv1.CronJob, subject string) *batchv1.Job {
 	template := cronJob.Spec.JobTemplate.DeepCopy()
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: startedName(cronJob, subject), Namespace: cronJob.Namespace, Labels: template.Labels, Annotations: template.Annotations,
-			// Like kubectl's, it does not block the deletion of the CronJob, which may need a further permission.
+			// As with kubectl, it does not block the deletion of the CronJob, which might need another permission.
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: cronJobs.APIVersion, Kind: cronJobs.Title, Name: cronJob.Name, UID: cronJob.UID, Controller: new(true),
 			}},
@@ -157,7 +157,7 @@ func jobOf(cronJob *batchv1.CronJob, subject string) *batchv1.Job {
 	return job
 }
 
-// copyMark copies the annotations that describe a roll.
+// copyMark copies the annotations of a roll.
 func copyMark(meta *metav1.ObjectMeta, annotations map[string]string) {
 	for _, name := range []string{annotationRevision, events.AnnotationCause, events.AnnotationTraceparent} {
 		delete(meta.Annotations, name)
@@ -167,8 +167,8 @@ func copyMark(meta *metav1.ObjectMeta, annotations map[string]string) {
 	}
 }
 
-// startedName returns the name of the Job to start for some changes. It does not depend on the record of the CronJob, so all who start it use the
-// same name. The name of a CronJob has at most 52 characters, and that of a Job 63.
+// startedName returns the name of the Job to start for changes. It does not depend on the record of the CronJob, so that every client that starts it
+// uses the same name. A CronJob's name has at most 52 characters, and a Job's name 63.
 func startedName(cronJob *batchv1.CronJob, subject string) string {
 	return cronJob.Name + "-" + shortHash(string(cronJob.UID)+"/"+subject, 5)
 }

@@ -12,30 +12,30 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// A source that changes for ever would roll a workload as often as the limit of an hour allows. So rolls in a row are counted, by source and by key:
-// from a number on, they keep a distance that doubles from events.Soon to an hour. What else changes is not delayed, as a
-// limit of a day would, and the last content arrives, which may be a new password.
+// A source that changes endlessly would roll a workload as often as the hourly limit allows. So consecutive rolls are counted, by source and by key:
+// from some number on, they keep a distance that doubles from events.Soon to an hour. Unlike a daily limit, this does not delay other changes, and
+// the last content, which may be a new password, still arrives.
 const (
-	// manyOfKey is how many rolls in a row for one key are endless. Of a source whose keys take turns, it takes twice as many.
+	// manyOfKey is how many consecutive rolls for one key count as endless. If the keys of a source take turns, manyOfKeys applies.
 	manyOfKey, manyOfKeys = 12, 24
-	// manyOfSource is the same for a source without keys, and manyOfClass for a SecretProviderClass: nobody sees whether its content is another one.
+	// manyOfSource applies to a source without keys, and manyOfClass to a SecretProviderClass, whose content nobody can compare.
 	manyOfSource, manyOfClass = 12, 4
-	// longestDistance is the longest distance. It is reached after three more rolls.
+	// longestDistance is reached after three further rolls.
 	longestDistance = time.Hour
-	// toldEvery is the number of further rolls after which a Kubernetes Event reports it again. It takes about a day.
+	// toldEvery is the number of further rolls after which a Kubernetes Event reports the slowdown again, after about a day.
 	toldEvery = 24
-	// maxStreaks is the maximum length of the streaks in their annotation, in bytes. The admission policies allow 2000.
+	// maxStreaks is the maximum length of the streaks in the annotation, in bytes. The admission policies allow 2000.
 	maxStreaks = 1600
 )
 
-// streak counts rolls in a row for a source or a key: each is for a change that came soon after the roll before. The zero value means none.
+// streak counts consecutive rolls for a source or a key, each for a change soon after the previous roll. The zero value means none.
 type streak struct {
 	count int
-	// at is when the last one was.
+	// at is the time of the last one.
 	at time.Time
 }
 
-// distance returns how long after the last roll the next one must not be, if so many are endless. It is zero if that is not reached.
+// distance returns the shortest time from the last roll to the next one if that many rolls count as endless. It is zero before that number.
 func (s streak) distance(many int) time.Duration {
 	if s.count < many {
 		return 0
@@ -43,19 +43,19 @@ func (s streak) distance(many int) time.Duration {
 	return min(events.Soon<<min(s.count-many, 3), longestDistance)
 }
 
-// goesOn reports whether a roll for a change that came at since continues the streak. It does not if others have delayed the roll for long.
+// goesOn reports whether a roll for a change that arrived at since continues the streak. It does not after another long delay.
 func (s streak) goesOn(since, rolled time.Time, many int) bool {
 	distance := s.distance(many)
 	return s.count > 0 && since.Before(s.at.Add(max(distance, events.Soon))) && rolled.Before(s.at.Add(distance+events.Soon))
 }
 
-// streaks has the streaks by the names of sources, "secret/db", and of keys, "secret/db#ttl".
+// streaks contains the streaks by the names of sources, "secret/db", and of keys, "secret/db#ttl".
 type streaks map[string]streak
 
 // keyName returns the name of a key in streaks.
 func keyName(source, key string) string { return source + "#" + key }
 
-// howMany returns how many rolls for a source are endless. The keys are those that have changed, if the source has keys.
+// howMany returns how many rolls for a source count as endless. Keys are its changed keys, if it has keys.
 func howMany(source events.Source, keys []string) int {
 	switch {
 	case len(keys) > 0:
@@ -66,15 +66,15 @@ func howMany(source events.Source, keys []string) int {
 	return manyOfSource
 }
 
-// Slowdown is until when a workload is not rolled for what changes without end. The zero value means that it may be.
+// Slowdown is the time until which endless changes do not roll a workload. The zero value means that they do.
 type Slowdown struct {
 	Until time.Time
-	// IsTold says that people were told before, less than about a day ago.
+	// IsTold says that a Kubernetes Event reported it within about the last day.
 	IsTold bool
 }
 
-// Slowdown returns until when the workload is not rolled for a source if nothing else has changed, given the keys that have, none if it has no keys.
-// A key that has not changed again and again is not delayed by those that have. What people have chosen for the workload itself counts instead.
+// Slowdown returns until when the workload is not rolled for a source if nothing else has changed. Keys are the changed keys, none if the source has
+// no keys. A key without a streak is not delayed by other keys. A limit or interval of the workload itself replaces the slowdown.
 func (w *Workload) Slowdown(source events.Source, keys []string, now time.Time) Slowdown {
 	if len(w.rolls.often) == 0 || !w.countsStreaks() {
 		return Slowdown{}
@@ -93,7 +93,7 @@ func (w *Workload) Slowdown(source events.Source, keys []string, now time.Time) 
 	return slow
 }
 
-// slowdown returns that of a streak. One that begins in the future has none.
+// slowdown returns the slowdown of a streak. A streak with a time in the future has none.
 func (s streak) slowdown(many int, now time.Time) Slowdown {
 	until := s.at.Add(s.distance(many))
 	if s.count < many || !now.Before(until) || s.at.After(now.Add(clockTolerance)) {
@@ -102,13 +102,12 @@ func (s streak) slowdown(many int, now time.Time) Slowdown {
 	return Slowdown{until, (s.count-many)%toldEvery != 0}
 }
 
-// countsStreaks reports whether rolls in a row are counted: not without a limit of rolls, and not if the workload has a limit or an interval of its
-// own.
+// countsStreaks reports whether consecutive rolls are counted. They are not if rolls are unlimited, or if the workload has its own limit or interval.
 func (w *Workload) countsStreaks() bool {
 	return w.maxRolls.value > 0 && !w.maxRolls.own && !w.interval.own
 }
 
-// streaksAfter returns the streaks after a roll. A roll that comes alone begins none: it has left its mark.
+// streaksAfter returns the streaks after a roll. A single roll begins no streak, because its mark remains.
 func (w *Workload) streaksAfter(write Write) streaks {
 	if !w.countsStreaks() {
 		return nil
@@ -123,7 +122,7 @@ func (w *Workload) streaksAfter(write Write) streaks {
 	for _, change := range write.Changes {
 		name, since := change.Source.String(), change.Since
 		if w.Reverts(name, write.Rolled[name]) > 0 {
-			continue // It is the same change again.
+			continue // The change is repeated.
 		}
 		if since.IsZero() {
 			since = rolled
@@ -143,7 +142,7 @@ func (w *Workload) streaksAfter(write Write) streaks {
 	return next
 }
 
-// count counts a roll in the streak of a name if that goes on, or else in a new one if that begins.
+// count counts a roll in the streak of a name, or in a new one.
 func (s streaks) count(name string, was streak, goesOn, begins bool, rolled time.Time) {
 	switch {
 	case goesOn:
@@ -155,7 +154,7 @@ func (s streaks) count(name string, was streak, goesOn, begins bool, rolled time
 	}
 }
 
-// String returns the text form, which parseStreaks reads: JSON with the longest streaks that fit, or "" if there are none. It is deterministic.
+// String returns the text form: JSON with the longest streaks that fit, or "" if there are none. It is deterministic.
 func (s streaks) String() string {
 	longestFirst := func(a, b string) int {
 		return cmp.Or(cmp.Compare(s[b].count, s[a].count), s[b].at.Compare(s[a].at), strings.Compare(a, b))

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// AnnotationRollNow is the annotation, on a workload, that rolls it for pending changes even if people hold them back. Each value works once.
+	// AnnotationRollNow is the annotation, on a workload, that rolls it for pending changes despite a hold. Each value works once.
 	AnnotationRollNow = "keyturn.dev/roll-now"
 	// annotationRolledNow is the value of AnnotationRollNow at the last roll.
 	annotationRolledNow = "keyturn.dev/rolled-now"
 	// maxRollNow is the maximum length of the value in bytes. A patch repeats the value.
 	maxRollNow = 128
-	// maxAsked limits the number of values, of a workload and of those that run its pods.
+	// maxAsked limits the number of values of a workload and those that run its pods.
 	maxAsked = 16
 )
 
-// rollNow has the values of AnnotationRollNow, of the workload itself and of those that run its pods.
+// rollNow contains the values of AnnotationRollNow of the workload and of those that run its pods.
 type rollNow []string
 
 // and returns the values with one more, unless it is empty or already present.
@@ -30,7 +30,7 @@ func (n rollNow) and(value string) rollNow {
 	return n
 }
 
-// text returns what a roll records.
+// text returns the form in which a roll records the values.
 func (n rollNow) text() string {
 	if len(n) == 1 {
 		return n[0]
@@ -39,7 +39,7 @@ func (n rollNow) text() string {
 	return string(text)
 }
 
-// RollsNow reports whether people have asked to roll the workload now, and it has not been rolled since.
+// RollsNow reports whether a user has requested a roll now, and the workload has not been rolled since.
 func (w *Workload) RollsNow() bool {
 	var several []string
 	_ = json.Unmarshal([]byte(w.rolledNow), &several) // If that fails, it is a single value.
@@ -55,7 +55,7 @@ func (w *Workload) readRollNow(value string) {
 	w.now = w.now.and(value)
 }
 
-// mayRoll returns the test that the workload has not been put on hold since. If people have asked for the roll, it records that instead.
+// mayRoll returns a test that the workload has not been put on hold meanwhile. If a user has requested the roll, it returns the record of that.
 func (w *Workload) mayRoll(write Write) []operation {
 	switch {
 	case !write.Rolls:

@@ -13,14 +13,14 @@ import (
 // injectors are the prefixes of the annotations that the agent injectors of Vault and OpenBao read from a pod template.
 var injectors = []string{"vault.hashicorp.com/", "openbao.openbao.org/", "openbao.org/"}
 
-// injectorWebhook is what the webhook of Bank-Vaults reads for one kind of store. Of several annotations the first that is there counts.
+// injectorWebhook describes the annotations that the webhook of Bank-Vaults reads for one kind of store. Of several, the first existing one counts.
 type injectorWebhook struct {
 	scheme   string   // in variables, before a path
 	prefixes []string // of its annotations
-	fromPath []string // annotations with paths of which all keys become variables; <path>#<version> is pinned
+	fromPath []string // annotations with paths whose keys all become variables; <path>#<version> is pinned
 }
 
-// webhooks have the names of the secrets webhook, and then those of its predecessor, the vault-secrets-webhook, which it accepts as well.
+// webhooks contains the names of the secrets webhook, and those of its predecessor, the vault-secrets-webhook, which it still accepts.
 var webhooks = []injectorWebhook{
 	{
 		scheme:   "vault:",
@@ -34,8 +34,8 @@ var webhooks = []injectorWebhook{
 	},
 }
 
-// agentObjects and webhookObjects are the ends of annotations by which an injector mounts an object of the namespace into what it injects. Those of
-// agents with paths of certificates are about files in the tls-secret.
+// agentObjects and webhookObjects are suffixes of annotations that name an object to mount into injected containers. For agents, those with paths of
+// certificates refer to files in the tls-secret.
 var (
 	agentObjects = map[string]events.Kind{
 		"agent-configmap": events.KindConfigMap, "agent-extra-secret": events.KindSecret, "tls-secret": events.KindSecret,
@@ -45,20 +45,20 @@ var (
 	}
 )
 
-// templateSecret finds the paths that a template of an agent reads: {{ with secret "secret/data/db" }}. Its groups together are the path in one of
-// the two quotes of Go templates. Double quotes may also be escaped once too often. Further arguments have their own quotes. A path that a template
-// composes, as by printf, is not known.
+// templateSecret finds the paths that a template of an agent reads: {{ with secret "secret/data/db" }}. Its groups are the path in each of the two
+// quotes of Go templates, and in double quotes that are escaped once too often. Further arguments have their own quotes. Paths that a template
+// composes, for example with printf, are unknown.
 var templateSecret = regexp.MustCompile(`\b(?:secret|pkiCert)[\s(]+(?:("(?:[^"\\\n]|\\.)+")|` + "(`[^`]+`)" + `|\\("[^"\\]+)\\("))`)
 
-// inlineSecret finds references within a variable, which may have several: ${vault:secret/data/db#password}.
+// inlineSecret finds references within a variable, which may contain several: ${vault:secret/data/db#password}.
 var inlineSecret = regexp.MustCompile(`\$\{((?:>>)?(?:vault|bao):[^}]+)\}`)
 
-// injected adds what an injector mounts into the pods of a template, and the paths that an injected agent or a wrapper of their command reads from a
-// store: as written there, with or without the data/ of a KV v2 engine. They may be in any store.
+// injected adds the objects that an injector mounts into the pods of a template, and the paths that an injected agent or a command's wrapper reads
+// from any store, as written: with or without the data/ of a KV v2 engine.
 func (u uses) injected(template *corev1.PodTemplateSpec) {
 	annotations := template.Annotations
 	for _, prefix := range injectors {
-		// The injectors parse it like this, too: "True" and "1" are as good as "true".
+		// The injectors parse the value like this, too: "True" and "1" mean "true".
 		if inject, _ := strconv.ParseBool(annotations[prefix+"agent-inject"]); inject {
 			u.objects(annotations, prefix, agentObjects)
 			u.agent(annotations, prefix)
@@ -72,17 +72,17 @@ func (u uses) injected(template *corev1.PodTemplateSpec) {
 	}
 }
 
-// objects adds the objects that annotations with a prefix name.
+// objects adds the objects named by annotations with a prefix.
 func (u uses) objects(annotations map[string]string, prefix string, kinds map[string]events.Kind) {
 	for end, kind := range kinds {
-		// Unlike those of a pod spec, the names are not checked by the API server.
+		// Unlike names in a pod spec, these are not validated by the API server.
 		if name := annotations[prefix+end]; validName(name) {
 			u.add(Reference{Kind: kind, Name: name}, nil)
 		}
 	}
 }
 
-// agent adds what an injected agent reads according to its annotations.
+// agent adds the secrets that an injected agent reads according to its annotations.
 func (u uses) agent(annotations map[string]string, prefix string) {
 	namespace := annotations[prefix+"namespace"]
 	for key, text := range annotations {
@@ -99,7 +99,7 @@ func (u uses) agent(annotations map[string]string, prefix string) {
 	}
 }
 
-// webhook adds what the wrapper of a command reads for annotations, and to replace variables.
+// webhook adds the secrets that a command's wrapper reads for annotations and to replace variables.
 func (u uses) webhook(reads *injectorWebhook, annotations map[string]string, spec *corev1.PodSpec) {
 	namespace := firstOf(annotations, reads.prefixes, "namespace")
 	for path := range strings.SplitSeq(firstOf(annotations, reads.fromPath, ""), ",") {
@@ -119,7 +119,7 @@ func (u uses) webhook(reads *injectorWebhook, annotations map[string]string, spe
 	}
 }
 
-// firstOf returns the first of the annotations that is there.
+// firstOf returns the first existing annotation.
 func firstOf(annotations map[string]string, prefixes []string, end string) string {
 	for _, prefix := range prefixes {
 		if text, ok := annotations[prefix+end]; ok {

@@ -14,19 +14,19 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// InPlace is how the pods of a workload are asked to reload instead of being replaced.
+// InPlace describes how the pods of a workload are asked to reload instead of being replaced.
 type InPlace struct {
 	Endpoint Endpoint
 	// Selector is the label selector of the pods, and Controller the UID of their controller. Controller is empty if they belong to ReplicaSets.
 	Selector, Controller string
 
-	// refused says why the pods cannot be asked to reload at all. Empty if they can.
+	// refused is why the pods cannot be asked to reload, empty if they can.
 	refused string
-	// files has, for each source that the pods read, why a running pod does not see it change. It is empty for files that the kubelet refreshes.
+	// files contains, for each source, why a running pod does not see its changes. The reason is empty for files that the kubelet refreshes.
 	files map[useKey]string
 }
 
-// Refuses returns why running pods do not see a change of a source. It is empty if they do, after the kubelet has refreshed their files.
+// Refuses returns why running pods do not see a change of a source. It is empty if they see it once the kubelet has refreshed their files.
 func (p *InPlace) Refuses(source events.Source) string {
 	if p.refused != "" {
 		return p.refused
@@ -70,7 +70,7 @@ func (w *Workload) readInPlace(on map[string]string, p parts, reading Reading) {
 	}
 }
 
-// filesOf returns, for each source that the pods of a spec read, why a running pod does not see it change.
+// filesOf returns, for each source that the pods of a spec read, why a running pod does not see its changes.
 func filesOf(spec *corev1.PodSpec) map[useKey]string {
 	files, mounted := make(readFiles), make(map[string]string)
 	for i := range spec.InitContainers {
@@ -101,10 +101,10 @@ func filesOf(spec *corev1.PodSpec) map[useKey]string {
 	return files
 }
 
-// readFiles maps each source that pods read to the reason why a running pod does not see it change. The reason is empty if it does.
+// readFiles maps each source that pods read to the reason why a running pod does not see its changes. The reason is empty if it does.
 type readFiles map[useKey]string
 
-// container adds what a container reads as environment variables, and notes in mounted how it mounts volumes. Why is why it sees no changes of those.
+// container adds a container's environment variables, and records in mounted how it mounts volumes. Why is why it sees no changes of files.
 func (f readFiles) container(c *corev1.Container, why string, mounted map[string]string) {
 	env := make(uses)
 	env.container(c)
@@ -135,7 +135,7 @@ func (f readFiles) volume(v *corev1.Volume, why string) {
 // AnnotationReload is the annotation, on a workload, with the endpoint at which its pods are asked to reload instead of being replaced.
 const AnnotationReload = "keyturn.dev/reload"
 
-// Endpoint is where each pod of a workload is asked to reload: a port of the pod, and a path. The zero value means none.
+// Endpoint is the port and path at which each pod of a workload is asked to reload. The zero value means none.
 type Endpoint struct {
 	Port uint16
 	// Path begins with a slash, and is escaped as in a URL.
@@ -144,12 +144,12 @@ type Endpoint struct {
 
 const (
 	endpointPrefix = "http://:"
-	// endpointForm is what AnnotationReload may be.
+	// endpointForm describes valid values of AnnotationReload.
 	endpointForm = "http://:<port>/<path>, such as http://:9090/-/reload; the host is each pod itself"
 	maxEndpoint  = 512
 )
 
-// endpointPath has no query and no fragment, nor anything else that servers or proxies might interpret differently.
+// endpointPath allows no query, fragment, or other character that servers or proxies might interpret differently.
 var endpointPath = regexp.MustCompile(`^(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*$`)
 
 // parseEndpoint reads AnnotationReload. The value names no host, so permission to annotate a workload allows no requests except to its own pods.
@@ -181,5 +181,5 @@ func parseEndpoint(text string) (Endpoint, error) {
 	return Endpoint{Port: uint16(port), Path: "/" + path}, nil
 }
 
-// String returns the form in which it is written.
+// String returns the value of the annotation.
 func (e Endpoint) String() string { return endpointPrefix + strconv.Itoa(int(e.Port)) + e.Path }

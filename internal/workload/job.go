@@ -39,25 +39,25 @@ var jobs = Kind{
 // Job returns the kind Job.
 func Job() Kind { return jobs }
 
-// recreatedBy returns the name and the UID of the Job whose manifest a shadow keeps, and false for a Job that is no shadow.
+// recreatedBy returns the name and the UID of the Job whose manifest a shadow keeps, and false for a Job that is not a shadow.
 func recreatedBy(meta *metav1.ObjectMeta) (name string, uid types.UID, is bool) {
 	name, text, is := strings.Cut(meta.Annotations[annotationRecreates], "/")
 	return name, types.UID(text), is && name != "" && name != meta.Name && text != ""
 }
 
-// isRecreatable reports whether a Job has no controller such as a CronJob, keeps no manifest, and is not being deleted.
+// isRecreatable reports whether a Job has no controller such as a CronJob, is not a shadow, and is not being deleted.
 func isRecreatable(meta *metav1.ObjectMeta) bool {
 	_, kept := meta.Annotations[annotationRecreates]
 	return !kept && meta.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(meta) == nil
 }
 
-// shadowSuffix ends the name of a shadow: a Job that keeps the manifest of another one.
+// shadowSuffix is the suffix of shadows: Jobs that keep the manifest of another one.
 const shadowSuffix = "-keyturn"
 
-// maxShadowName is the longest name of a shadow. That of an Indexed Job must leave room for the index of its last pod in 63 characters.
+// maxShadowName is the maximum length of a shadow's name. With the index of its last pod, that of an Indexed Job must fit into 63 characters.
 const maxShadowName = 52
 
-// shadowManager is the managedBy of a shadow: the Job controller starts no pods of it, even if someone resumes it, as queues do.
+// shadowManager is the managedBy of shadows: the Job controller starts no pods for them, even if a queue resumes them.
 const shadowManager = "keyturn.dev/actuator"
 
 // shadowName returns the name of the shadow of the Job with the given name.
@@ -68,10 +68,10 @@ func shadowName(name string) string {
 	return name + shadowSuffix
 }
 
-// otherShadowName returns the name of the shadow while the shadow of an earlier attempt still has the one that shadowName returns.
+// otherShadowName returns the name to use while the shadow of an earlier attempt has the name from shadowName.
 func otherShadowName(name string) string { return "job-" + shortHash(name+"/again", 8) + shadowSuffix }
 
-// shadowOf returns the Job that keeps the manifest of the given one while that is recreated. It starts no pods.
+// shadowOf returns a Job that keeps the manifest of the given one while that is recreated. It starts no pods.
 func shadowOf(job *batchv1.Job) *batchv1.Job {
 	shadow := manifestOf(job)
 	shadow.Name, shadow.Spec.Suspend = shadowName(job.Name), new(true)
@@ -95,8 +95,8 @@ func recreatedOf(shadow *batchv1.Job) *batchv1.Job {
 	return job
 }
 
-// manifestOf returns a Job as its author wrote it: without finalizers, which belong to one object, and without what the API server has written into
-// it to select its pods, unless the author selects them.
+// manifestOf returns a Job as its author wrote it: without finalizers, which belong to one object, and without the fields that the API server adds to
+// select its pods, unless the author set them.
 func manifestOf(job *batchv1.Job) *batchv1.Job {
 	written := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
@@ -116,6 +116,5 @@ func manifestOf(job *batchv1.Job) *batchv1.Job {
 	return written
 }
 
-// RunsOnce reports whether each roll is a separate run: of a Job, or of a CronJob whose rolls start a Job. Pods that it has are as old as the
-// workload.
+// RunsOnce reports whether each roll is a separate run: of a Job, or of a CronJob whose rolls start a Job. Its pods are as old as the workload.
 func (w *Workload) RunsOnce() bool { return w.starts || w.ID.Kind == jobs.Name }

@@ -17,7 +17,7 @@ func BuiltIn() Kinds { return Kinds{deployments, statefulSets, daemonSets, cronJ
 // ArgoRollout returns the kind Rollout of Argo Rollouts.
 func ArgoRollout() Kind { return argoRollouts }
 
-// With returns the table with k in place of the kind of the same name.
+// With returns the table with k replacing the kind of the same name.
 func (t Kinds) With(k Kind) Kinds {
 	table := slices.Clone(t)
 	for i := range table {
@@ -42,7 +42,7 @@ func (t Kinds) Named(name string) (Kind, bool) {
 	return t.find(func(k Kind) bool { return k.Name == name })
 }
 
-// Resources returns what the kinds are in the API.
+// Resources returns the API resources of the kinds.
 func (t Kinds) Resources() []schema.GroupResource {
 	all := make([]schema.GroupResource, 0, len(t))
 	for _, k := range t {

@@ -9,13 +9,13 @@ import (
 // AtLast reports whether the pod template has the revision of the mark.
 func (w *Workload) AtLast() bool { return w.Last.Revision != "" && w.Revision == w.Last.Revision }
 
-// IsRolling reports whether the rollout of the last roll is in progress, or has failed, also if others have changed the rest of the pod template
-// meanwhile. Once it was complete, such a change begins another rollout: most tools leave the revision on the pod template.
+// IsRolling reports whether the last rollout is in progress or has failed, even if others have changed the rest of the pod template since. Once the
+// rollout was complete, such a change starts another one, although most tools leave the revision on the pod template.
 func (w *Workload) IsRolling() bool {
 	return w.AtLast() && w.Progress.State != Complete && !w.Progress.Unready && w.completed != w.Last.Revision
 }
 
-// recallCompleted notes that the rollout of the last roll is complete, or takes over from an earlier state, which may be nil, that it was.
+// recallCompleted notes that the rollout of the last roll is complete, or was complete in an earlier state, which may be nil.
 func (w *Workload) recallCompleted(earlier *Workload) {
 	switch {
 	case w.AtLast() && w.Progress.State == Complete:
@@ -25,19 +25,19 @@ func (w *Workload) recallCompleted(earlier *Workload) {
 	}
 }
 
-// Completed returns the workload as one of which the rollout with a revision was complete.
+// Completed returns a copy of the workload that notes that the rollout with a revision was complete.
 func (w *Workload) Completed(revision string) *Workload {
 	completed := *w
 	completed.completed = revision
 	return &completed
 }
 
-// IsReplaced reports whether the pod template is not that of the last roll any more, so that the record does not show that its pods got ready.
+// IsReplaced reports whether another pod template has replaced that of the last roll, so that the record does not show that its pods became ready.
 func (w *Workload) IsReplaced() bool {
 	return !w.AtLast() && (w.Last.Revision != "" || w.UndoneBy != "")
 }
 
-// recallUndone takes over who has undone the first roll: the pod template does not show that, and the record only until it is written again.
+// recallUndone keeps who has undone the first roll: the pod template does not show it, and the record only until the next write.
 func (w *Workload) recallUndone(earlier *Workload) {
 	if w.UndoneBy == "" && w.Last.At.IsZero() && w.template == earlier.template {
 		w.UndoneBy = earlier.UndoneBy
@@ -47,7 +47,7 @@ func (w *Workload) recallUndone(earlier *Workload) {
 // HasFailed reports whether the rollout of the last roll failed, and has neither recovered nor been replaced.
 func (w *Workload) HasFailed() bool { return w.AtLast() && w.Last.Failed != "" }
 
-// Blamed returns the changes of which one may be why the rollout of the last roll failed, if it did: none if the workload was failing before.
+// Blamed returns the changes that may have caused the last rollout to fail, if it failed: none if the workload was failing before.
 func (w *Workload) Blamed() map[string]RolledFor {
 	if w.Last.WasFailing() {
 		return nil
@@ -55,19 +55,19 @@ func (w *Workload) Blamed() map[string]RolledFor {
 	return w.ChangesIn(w.Last.For.and(w.Last.With))
 }
 
-// FailsBefore reports whether the workload fails before it is rolled, so that a failure afterwards says nothing about the changes: its controller has
-// given up, or pods are not ready although no rollout is in progress. A DaemonSet, which does not show that, counts as not failing.
+// FailsBefore reports whether the workload fails before it is rolled, so that a later failure says nothing about the changes: its controller has
+// given up, or pods are not ready without a rollout in progress. A DaemonSet does not show this, so it counts as not failing.
 func (w *Workload) FailsBefore() bool {
 	switch {
 	case w.Progress.Unready:
 		return true
 	case w.IsRolling():
-		return w.Last.WasFailing() // Otherwise it is the roll that fails.
+		return w.Last.WasFailing() // If it was not, the roll fails.
 	}
 	return w.Progress.State == Failed
 }
 
-// Suspects returns the changes of which one may be why the workload failed, also after the roll is undone.
+// Suspects returns the changes that may have made the workload fail, even after the roll was undone.
 func (w *Workload) Suspects() Marked {
 	switch last := w.Last; {
 	case last.Failed != "":
@@ -89,17 +89,17 @@ func (w *Workload) ChangesIn(list Marked) map[string]RolledFor {
 	for _, text := range named {
 		source, change := parseChange(text)
 		if source == "" {
-			continue // Nobody but a person has written that.
+			continue // The actuator never writes such a text.
 		}
 		if last := w.Rolled[source]; last.SameChange(change) {
-			change = last // It has the fingerprint as well.
+			change = last // The record has the fingerprint, too.
 		}
 		changes[source] = change
 	}
 	return changes
 }
 
-// IsUntold reports whether the last roll was never reported, given the revision of the last one that was, as after the actuator was killed.
+// IsUntold reports whether the last roll was never reported, for example because the actuator was killed. Told is the last reported revision.
 func (w *Workload) IsUntold(told string) bool {
 	return w.Last.Revision != "" && w.Last.Revision != told
 }
@@ -122,36 +122,36 @@ func (w *Workload) NextLast(write Write) Last {
 	}
 	next.With = slices.DeleteFunc(slices.Clone(next.With), func(text string) bool {
 		source, _ := parseChange(text)
-		return replaced[source] // There is a newer change of it.
+		return replaced[source] // The new roll has a newer change of the source.
 	})
 	return next
 }
 
-// Fate is what has become of the last roll of a workload.
+// Fate is the fate of a workload's last roll.
 type Fate string
 
 const (
-	// RollStands means that nothing is known to have become of it, or nothing that matters: its rollout was complete, so the pods were replaced, or
-	// someone else has written another pod template.
+	// RollStands means that the pod template still has the roll, or that its loss does not matter: the rollout was complete, so the pods were
+	// replaced, or someone else has written another pod template.
 	RollStands Fate = "stands"
-	// RollReverted means that another client, such as an operator, has put back the pod template during the rollout: pods may have earlier content.
+	// RollReverted means that another client, such as an operator, restored the pod template during the rollout, so that pods may have old content.
 	RollReverted Fate = "reverted"
-	// RollUndone means that a person has put back the pod template, or the record. It stays so until the next roll.
+	// RollUndone means that a person restored the pod template or the record. It lasts until the next roll.
 	RollUndone Fate = "undone"
 )
 
-// Seen is what is known of the last roll of a workload beside the state of the workload.
+// Seen is what is known of the last roll in addition to the state of the workload.
 type Seen struct {
-	// Before is an earlier state, with the roll on the pod template. It is nil if there is none, as after the actuator has started.
+	// Before is an earlier state with the roll on the pod template. It is nil if there is none, as after a start of the actuator.
 	Before *Workload
-	// Ended says that the rollout was complete in some state, or that an outcome says how it ended.
+	// Ended says that the rollout was complete in some state, or that an outcome reports its end.
 	Ended bool
-	// Since is when a rollout that nobody has seen may have begun at the earliest to be in progress still.
+	// Since is the earliest time at which a rollout that nobody has observed may have begun to be still in progress.
 	Since time.Time
 }
 
-// Fate returns what has become of the last roll. If a person undoes the first one of a StatefulSet or a DaemonSet, managedFields do not say who did:
-// that counts as reverted, and the workload is rolled again. For a Deployment, the record, which the same write puts back, says who it was.
+// Fate returns the fate of the last roll. If a person undoes the first roll of a StatefulSet or DaemonSet, managedFields do not show who did: this
+// counts as reverted, and the workload is rolled again. For a Deployment, the same write restores the record, which shows who it was.
 func (w *Workload) Fate(seen Seen) Fate {
 	last := w.Last
 	if seen.Before != nil {

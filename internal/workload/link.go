@@ -7,21 +7,21 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// Link says since when a workload has wanted a source as it does now, with all the keys that it reads of the source now.
+// Link is when a workload began to want a source in its present way, with all keys of the source that it reads now.
 type Link struct {
-	// Version is a resourceVersion, not always of the workload itself: the one at which it began to want the source, or an earlier one.
+	// Version is the resourceVersion at which it began to want the source, or an earlier one, not always of the workload itself.
 	Version string
-	// Written is the time of the write that began it, or of a later write, to the second. It is zero if not known.
+	// Written is the time of the write that began it, or of a later write, in whole seconds. It is zero if unknown.
 	Written time.Time
 }
 
-// maxLinks is how many writes are remembered that changed what a workload wants. What an earlier one made it want counts as wanted all along.
+// maxLinks is how many writes are remembered that changed what a workload wants. Sources from before them count as always wanted.
 const maxLinks = 4
 
 // linking is a write that changed what a workload wants.
 type linking struct {
 	Link
-	// before is what the workload wanted until then, and rolled was its record.
+	// before is what the workload wanted before the write, and rolled was its record.
 	before wishes
 	rolled map[string]RolledFor
 }
@@ -29,11 +29,11 @@ type linking struct {
 // wishes is what a workload wants. The zero value wants nothing.
 type wishes struct {
 	OptIn OptIn
-	// Refs are what the pods read.
+	// Refs are the references of the pod spec.
 	Refs []Reference
 }
 
-// want returns whether a source is wanted by a workload in a namespace, assuming that the source has the match annotation.
+// want returns whether a workload in a namespace wants a source, assuming that the source has the match annotation.
 func (v wishes) want(source events.Source, namespace string) Want {
 	return v.OptIn.Wants(source, referenceTo(source, v.Refs, namespace), true)
 }
@@ -42,13 +42,13 @@ func (v wishes) areLike(other wishes) bool {
 	return v.OptIn.isLike(other.OptIn) && slices.EqualFunc(v.Refs, other.Refs, Reference.isLike)
 }
 
-// IsFoundAs reports whether the same sources, namespaces and other workloads lead to the workload as to another state of it.
+// IsFoundAs reports whether the index finds the workload by the same sources, namespaces and other workloads as another state of it.
 func (w *Workload) IsFoundAs(other *Workload) bool {
 	return w.areLike(other.wishes) && w.Through() == other.Through() && (w.Wave == 0) == (other.Wave == 0)
 }
 
-// Link returns since when the workload has wanted a source as now, and false if it did when it was first seen, or if the source is recorded. Ignored
-// are the keys of the source that count only for workloads that name them.
+// Link returns since when the workload has wanted a source in its present way, and false if it always has, or if it does not want it or was rolled
+// since. Ignored are the keys of the source that count only for workloads that name them.
 func (w *Workload) Link(source events.Source, ignored ...string) (Link, bool) {
 	want, text := w.wants(source), source.String()
 	if !want.Wanted() {
@@ -65,8 +65,8 @@ func (w *Workload) Link(source events.Source, ignored ...string) (Link, bool) {
 	return Link{}, false
 }
 
-// LinkAfter sets the links of w, the state after an earlier one, which may be nil, and reports whether w may want sources in a way in which that did
-// not. Since is the Version of a new link. If it is empty, nothing is known of the time before, and no link is made.
+// LinkAfter sets the links of w, given its earlier state, which may be nil. It reports whether w may want sources in a new way. Since is the Version
+// of a new link. If it is empty, the past is unknown, and no link is made.
 func (w *Workload) LinkAfter(earlier *Workload, since string) bool {
 	var links []linking
 	var before wishes

@@ -10,15 +10,15 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// AnnotationWindow is the annotation, on a workload or a namespace, that says in which windows workloads may be rolled: see ParseWindows.
+// AnnotationWindow is the annotation, on a workload or a namespace, with the windows in which workloads may be rolled: see ParseWindows.
 const AnnotationWindow = "keyturn.dev/window"
 
 // openings are the windows in which a workload may be rolled.
 type openings struct {
 	Windows
-	// invalid is what is wrong with the annotation. No window opens then: a typo must not restart a database at noon.
+	// invalid is the error of the annotation. No window opens then: a typo must not restart a database at noon.
 	invalid error
-	// of says whose annotation it is, if not the workload's own.
+	// of is the owner of the annotation, if not the workload itself.
 	of string
 }
 
@@ -39,8 +39,8 @@ func openingsIn(text, of string) setting[openings] {
 	return setting[openings]{openings{windows, err, of}, true}
 }
 
-// Opening returns the time from which the windows allow a roll, which is not after now if they do. Each workload has its own moment shortly after a
-// window opens. It returns false if none opens.
+// Opening returns the time from which the windows allow a roll; if it is not after now, they allow one. Each workload has its own moment shortly
+// after a window opens. It returns false if no window opens.
 func (w *Workload) Opening(now time.Time) (time.Time, bool) {
 	if w.windows.value.invalid != nil {
 		return time.Time{}, false
@@ -53,7 +53,7 @@ func (w *Workload) IsOpen(now time.Time) bool {
 	return w.windows.value.invalid == nil && w.windows.value.IsOpen(now)
 }
 
-// Windows returns the windows in which the workload may be rolled, as they were written. It is empty if that is at any time.
+// Windows returns the windows in which the workload may be rolled, as written. It is empty if it may be rolled at any time.
 func (w *Workload) Windows() string {
 	if w.windows.value.invalid != nil {
 		return AnnotationWindow + w.windows.value.of + " is not valid"
@@ -68,7 +68,7 @@ func (k Key) share() float64 {
 	return float64(binary.BigEndian.Uint64(sum[:])>>(64-bits)) / (1 << bits)
 }
 
-// Namespace is what the annotations of a namespace say about when its workloads are rolled. The zero value says nothing.
+// Namespace contains the settings from the annotations of a namespace about when its workloads are rolled. The zero value has none.
 type Namespace struct{ timing timing }
 
 // ReadNamespace reads the annotations of a namespace.
@@ -83,17 +83,17 @@ func ReadNamespace(name string, on map[string]string) Namespace {
 	return n
 }
 
-// Same reports whether n and other say the same.
+// Same reports whether both have the same settings.
 func (n Namespace) Same(other Namespace) bool {
 	a, b := n.timing.windows, other.timing.windows
 	return n.timing.Hold == other.timing.Hold && a.own == b.own && a.value.String() == b.value.String() &&
 		fmt.Sprint(a.value.invalid) == fmt.Sprint(b.value.invalid)
 }
 
-// Invalid returns what is wrong with the windows, or nil.
+// Invalid returns the error of the windows, or nil.
 func (n Namespace) Invalid() error { return n.timing.windows.value.invalid }
 
-// In returns the workload with the settings of its namespace, except where its own annotations say otherwise. It does not change w.
+// In returns the workload with the settings of its namespace where its own annotations have none. It does not change w.
 func (w *Workload) In(n Namespace) *Workload {
 	if n.timing.Hold == "" && !n.timing.windows.own {
 		return w

@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// operation is one operation of a JSON patch. If one fails, the API server applies none.
+// operation is one operation of a JSON patch. If one fails, the API server applies none of them.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// test fails unless the value at the path is the one given. A nil value means that there is none: evanphx/json-patch treats a missing value as null.
+// test fails unless the path has the given value. A nil value means that it has none: evanphx/json-patch treats a missing value as null.
 func test(path string, value any) operation { return operation{"test", path, value} }
 
-// add sets a value, whether or not there is one already. The parent object must exist.
+// add sets a value, whether or not one exists. The parent object must exist.
 func add(path string, value any) operation { return operation{"add", path, value} }
 
-// replace sets a value, and fails if there is none. At an array index it replaces the element, whereas add would insert before it.
+// replace sets a value, and fails if none exists. At an array index it replaces the element, whereas add would insert before it.
 func replace(path string, value any) operation { return operation{"replace", path, value} }
 
-// remove fails if nothing is at the path.
+// remove fails if the path has no value.
 func remove(path string) operation { return operation{"remove", path, nil} }
 
-// begin adds an empty object, and fails if one exists by now: what others have put into it must not be lost.
+// begin adds an empty object, and fails if one exists by now, because its content must not be lost.
 func begin(path string) []operation { return []operation{test(path, nil), add(path, struct{}{})} }
 
 // pointer escapes a name for use in a JSON pointer.
@@ -35,12 +35,12 @@ func pointer(name string) string {
 // ownAnnotations is the path of the annotations of the workload itself.
 const ownAnnotations = "/metadata/annotations"
 
-// stored is what a patch needs to know about a workload as the API server stores it.
+// stored contains the parts of a stored workload that a patch depends on.
 type stored struct {
-	// annotations has those of the workload itself that a patch writes or tests.
+	// annotations contains the workload's own annotations that a patch writes or tests.
 	annotations []annotation
-	// annotated and templateAnnotated say that the workload and its pod template have an annotations object, which may be empty in a custom
-	// resource. metaTraced and traced say that they have events.AnnotationTraceparent.
+	// annotated and templateAnnotated say that the workload and its pod template have an annotations object, which may be empty in a custom resource.
+	// metaTraced and traced say that they have the annotation events.AnnotationTraceparent.
 	annotated, templateAnnotated, metaTraced, traced bool
 }
 
@@ -62,7 +62,7 @@ func (s stored) text(name string) string {
 	return text
 }
 
-// unchanged returns a test that an annotation is as it was read.
+// unchanged returns a test that an annotation has the value that was read.
 func (s stored) unchanged(name string) operation {
 	path := ownAnnotations + "/" + pointer(name)
 	if text, ok := s.find(name); ok {
@@ -71,7 +71,7 @@ func (s stored) unchanged(name string) operation {
 	return test(path, nil)
 }
 
-// write returns the operations that set an annotation, if it is still as it was read. An empty text removes the annotation.
+// write returns the operations that set an annotation if it has the value that was read. An empty text removes it.
 func (s stored) write(name, text string) []operation {
 	path, tested := ownAnnotations+"/"+pointer(name), s.unchanged(name)
 	_, exists := s.find(name)

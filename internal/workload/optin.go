@@ -9,15 +9,15 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// OptIn is what a workload rolls on. The zero value rolls on nothing.
+// OptIn determines the sources that a workload rolls on. The zero value contains none.
 type OptIn struct {
 	include []rule
 	exclude []rule
-	// none says that the workload is to roll on nothing, whatever other annotations or workloads ask for.
+	// none says that the workload rolls on nothing, regardless of other annotations or workloads.
 	none bool
 }
 
-// Wants returns whether and why the workload rolls on a source. Ref is nil without a reference to it, and match is Reloader's annotation on it.
+// Wants returns whether and why the workload rolls on a source. Ref may be nil, and match says that the source has Reloader's annotation.
 func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
 	var except []string
 	var partly Want
@@ -52,7 +52,7 @@ func (o OptIn) Wants(source events.Source, ref *Reference, match bool) Want {
 	return want
 }
 
-// keysNamed returns the keys of a source that are named one by one, sorted.
+// keysNamed returns the keys of a source that are named individually, sorted.
 func (o OptIn) keysNamed(source events.Source) []string {
 	var keys []string
 	for i := range o.include {
@@ -81,7 +81,7 @@ func (o OptIn) includes(source events.Source, ref *Reference, match bool) Want {
 			want.Reason = OnlyPulled
 			passed = want
 		case r.key == "":
-			// No later rule includes more.
+			// Later rules include no more keys.
 			if ref != nil && !r.whole {
 				want.Keys = ref.Keys
 			}
@@ -104,7 +104,7 @@ func (o OptIn) includes(source events.Source, ref *Reference, match bool) Want {
 	return named
 }
 
-// and returns the opt-in of two workloads as if the annotations of both were on one. --roll-all includes what neither says anything about.
+// and returns the opt-in of two workloads as if one had the annotations of both. --roll-all includes the kinds that neither mentions.
 func (o OptIn) and(other OptIn) OptIn {
 	if o.none || other.none {
 		return OptIn{none: true}
@@ -122,15 +122,15 @@ func (o OptIn) rollsAll(kind events.Kind) bool {
 	return slices.ContainsFunc(o.include, func(r rule) bool { return r.reason == byAll && r.kind == kind })
 }
 
-// isLike reports whether both are read from the same items.
+// isLike reports whether both come from the same items.
 func (o OptIn) isLike(other OptIn) bool {
 	return o.none == other.none && slices.EqualFunc(o.include, other.include, rule.isLike) && slices.EqualFunc(o.exclude, other.exclude, rule.isLike)
 }
 
-// Empty reports whether the workload never rolls, whatever changes.
+// Empty reports whether the workload rolls on no source.
 func (o OptIn) Empty() bool { return len(o.include) == 0 }
 
-// None reports whether the workload is to roll on nothing, whatever others ask for.
+// None reports whether the workload rolls on nothing, regardless of other workloads.
 func (o OptIn) None() bool { return o.none }
 
 // names returns the sources that are named exactly, sorted. The workload may want them without referencing them.
@@ -152,7 +152,7 @@ func (o OptIn) matches(source events.Source) bool {
 	return slices.ContainsFunc(o.include, func(r rule) bool { return r.name != nil && r.covers(source) && r.mayName(source) })
 }
 
-// HasPatterns reports whether a pattern names sources of the kind, so that the workload may want any such source of its namespace.
+// HasPatterns reports whether a pattern names sources of the kind, so that the workload may want any source of the kind in its namespace.
 func (o OptIn) HasPatterns(kind events.Kind) bool {
 	return slices.ContainsFunc(o.include, func(r rule) bool {
 		_, exact := r.name.(exactly)
@@ -160,7 +160,7 @@ func (o OptIn) HasPatterns(kind events.Kind) bool {
 	})
 }
 
-// WantReason is why a workload rolls on a source, or why not. The reasons for rolling come last, in the order in which they are tried.
+// WantReason is why a workload rolls on a source, or why not. The reasons to roll come last, in the order in which they are tried.
 type WantReason int
 
 const (
@@ -185,13 +185,13 @@ const (
 // Want says whether a workload rolls on a source, and why.
 type Want struct {
 	Reason WantReason
-	// Keys are the data keys that matter, sorted. Nil means all of them. If the source is wanted, Keys is nil or not empty.
+	// Keys are the data keys that count, sorted. Nil means all. If the source is wanted, Keys is nil or not empty.
 	Keys []string
-	// Except are the keys that the annotations exclude of those that would matter, sorted.
+	// Except are the keys that the annotations exclude and that would otherwise count, sorted.
 	Except []string
-	// Named are the keys that the annotations name one by one, sorted. They matter even if the source says that they do not count.
+	// Named are the keys that the annotations name individually, sorted. They count even if the source says otherwise.
 	Named []string
-	// Annotation and Item are what decided. They are empty for NotWanted and --roll-all.
+	// Annotation and Item are the deciding annotation and item. They are empty for NotWanted and --roll-all.
 	Annotation string
 	Item       string
 }
@@ -199,7 +199,7 @@ type Want struct {
 // Wanted reports whether the workload rolls on the source.
 func (w Want) Wanted() bool { return w.Reason >= byName }
 
-// maxKeysNamed is how many keys a sentence names at most.
+// maxKeysNamed is the maximum number of keys in a sentence.
 const maxKeysNamed = 5
 
 // JoinKeys lists keys for a sentence, and only counts those beyond the first few: "a, b, c, d, e, 2 more".

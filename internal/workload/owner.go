@@ -11,25 +11,25 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// runners is which workload is rolled instead of another one, because it has the pod template or is the controller.
+// runners are the workloads that are rolled instead of another one, because they have its pod template or control it.
 type runners struct {
-	// Runs is the workload that is rolled instead of this one: that with the pod template of its pods, or its Owner. It is zero if there is none.
+	// Runs is the workload that is rolled instead of this one: the one with the pod template of its pods, or its Owner. It is zero if there is none.
 	Runs Key
-	// Owner is the workload's controller, if that is of a kind that is rolled instead. It is zero otherwise.
+	// Owner is the workload's controller, if its kind is rolled instead. It is zero otherwise.
 	Owner Key
-	// owned says that Runs is set because the other workload is the controller. What this one's pods read then counts for the controller, too.
+	// owned says that Runs is set because it is the controller. Then the references of this workload count for the controller, too.
 	owned bool
-	// passedOn is the opt-in of a workload that Runs another one, for which it counts instead. observes is the generation of the other one
-	// that this one's controller has observed.
+	// passedOn is the opt-in that counts for the workload that Runs names instead of this one. observes is the generation of that workload that this
+	// one's controller has observed.
 	passedOn OptIn
 	observes int64
-	// withoutRunners is the workload as it would be if no other ran the pods of its template, or nil if no other does. asked is a time by which the
-	// annotations of the others were written.
+	// withoutRunners is the workload as if no other ran the pods of its template, or nil if none does. asked is the time of the newest write to the
+	// annotations of the others, or later.
 	withoutRunners *Workload
 	asked          time.Time
 }
 
-// ownerOf returns the controller of an object if that is rolled instead. What a target's Job reads does not concern the target's pods.
+// ownerOf returns the controller of an object if that is rolled instead. A target's Job does not count: the target's pods are others.
 func (r Reading) ownerOf(k Kind, meta *metav1.ObjectMeta) (Key, bool) {
 	controller := metav1.GetControllerOfNoCopy(meta)
 	isOfPods := slices.Contains(ownable, k.Name) || k.plural != ""
@@ -40,8 +40,8 @@ func (r Reading) ownerOf(k Kind, meta *metav1.ObjectMeta) (Key, bool) {
 	return Key{Kind: name, Namespace: meta.Namespace, Name: controller.Name}, known
 }
 
-// addOptIn applies the opt-in of another workload to w, and what its pods read if w controls it. If w says none, nothing counts. If the other says
-// none, nothing of the other counts if w controls it; otherwise w rolls on nothing.
+// addOptIn adds the opt-in of another workload to w, and the references of the other if w controls it. If w opts in to none, nothing is added. If the
+// other opts in to none, its references are ignored if w controls it; otherwise w rolls on nothing.
 func (w *Workload) addOptIn(from *Workload) {
 	if from.owned && from.passedOn.none {
 		return
@@ -56,10 +56,10 @@ func (w *Workload) addOptIn(from *Workload) {
 	}
 }
 
-// MaxOwners limits the chain of owners from a workload to the outermost one. If it is longer, as in a circle, the workload is rolled itself.
+// MaxOwners limits the chain of owners from a workload to the outermost one. In a longer chain, such as a circle, the workload is rolled itself.
 const MaxOwners = 8
 
-// Owned returns the workload in the state in which its Owner is rolled instead of it.
+// Owned returns the state of the workload if its Owner is rolled instead of it.
 func (w *Workload) Owned() *Workload {
 	owned := *w.byItself()
 	if owned.Owner == (Key{}) || owned.owned {
@@ -69,7 +69,7 @@ func (w *Workload) Owned() *Workload {
 	return &owned
 }
 
-// Unowned returns the workload in the state in which it is rolled itself, because its Owner does not exist, or is owned by it.
+// Unowned returns the state of the workload if it is rolled itself, because its Owner does not exist or is owned by it.
 func (w *Workload) Unowned() *Workload {
 	unowned := *w.byItself()
 	if !unowned.owned {
@@ -84,12 +84,12 @@ func (w *Workload) IsOrphan() bool {
 	return w.Owner != (Key{}) && w.Runs == (Key{}) && !w.OptIn.Empty()
 }
 
-// Through returns the workload that is rolled instead of this one, or that would be if it existed.
+// Through returns the workload that is rolled instead of this one if it exists.
 func (w *Workload) Through() Key { return cmp.Or(w.Owner, w.Runs) }
 
-// RunBy returns the state of w while other workloads run the pods of its template, as a Rollout does whose workloadRef names a Deployment, or while w
-// is rolled instead of those that it controls. Their progress and annotations then count, too. Without runners, it returns w by itself. What w
-// controls counts as gone while its kind is not served; while the kind of another runner is not, w is Unserved.
+// RunBy returns the state of w while other workloads run the pods of its template, such as a Rollout whose workloadRef names a Deployment, or while w
+// is rolled instead of workloads that it controls. Their progress and annotations count, too. Without runners, it returns w by itself. A controlled
+// workload counts as deleted while its kind is not served; if the kind of another runner is not served, w is Unserved.
 func (w *Workload) RunBy(runners ...*Workload) *Workload {
 	alone := w.byItself()
 	joined := *alone
@@ -123,14 +123,14 @@ func (w *Workload) RunBy(runners ...*Workload) *Workload {
 		serving = append(serving, since)
 	}
 	if joined.Progress.State == Progressing && alone.target != nil && alone.target.said.State == Waiting {
-		// Its controller does not touch the workloads that it owns until people tell it to continue.
+		// The controller does not touch its workloads until a user tells it to continue.
 		joined.Progress = joined.Progress.is(Waiting, alone.target.said.Message)
 	}
 	joined.ServingSince = sinceAll(serving)
 	return &joined
 }
 
-// progressOf returns the progress of a workload that runs the pods of w, and since when these serve. If w controls it, both are unknown until it has
+// progressOf returns the progress of a workload that runs the pods of w, and since when they serve. If w controls it, both are unknown until it has
 // the annotations of the last roll.
 func (w *Workload) progressOf(runner *Workload) (Progress, string) {
 	isAwaited := w.target != nil && w.target.owned && w.Revision != "" && runner.Revision != w.Revision
@@ -143,12 +143,12 @@ func (w *Workload) progressOf(runner *Workload) (Progress, string) {
 	case runner.observes < w.Generation:
 		return Progress{Pods: runner.Progress.Pods}.unobserved(), ""
 	case runner.ServingSince != "":
-		return runner.Progress, runner.Version // At an earlier time it may have had pods of another template.
+		return runner.Progress, runner.Version // Before that, it may have had pods of another template.
 	}
 	return runner.Progress, ""
 }
 
-// sinceAll returns the newest of the resourceVersions, or "" if one of them is empty, or if there are none.
+// sinceAll returns the newest of the resourceVersions, or "" if one is empty or there are none.
 func sinceAll(versions []string) string {
 	if len(versions) == 0 || slices.Contains(versions, "") {
 		return ""
@@ -156,7 +156,7 @@ func sinceAll(versions []string) string {
 	return slices.MaxFunc(versions, events.CompareVersions)
 }
 
-// byItself returns the workload as it would be if no other ran the pods of its template, and if it were the controller of no other.
+// byItself returns the workload as if no other ran the pods of its template, and as if it controlled no other.
 func (w *Workload) byItself() *Workload {
 	if w.withoutRunners != nil {
 		return w.withoutRunners
@@ -164,7 +164,7 @@ func (w *Workload) byItself() *Workload {
 	return w
 }
 
-// Serving returns the state of w in which the API server serves its kind, or does not.
+// Serving returns the state of w with its kind served or not.
 func (w *Workload) Serving(serves bool) *Workload {
 	as := *w.byItself()
 	as.Unserved = !serves
@@ -174,7 +174,7 @@ func (w *Workload) Serving(serves bool) *Workload {
 // IsRun reports whether another workload runs the pods of the template.
 func (w *Workload) IsRun() bool { return w.withoutRunners != nil }
 
-// WantedBy returns a time at which the workload already wanted the sources that it wants now. What the actuator writes changes no wish.
+// WantedBy returns a time by which the workload already wanted its present sources. The actuator's own writes do not count.
 func (w *Workload) WantedBy() time.Time {
 	return later(w.asked, w.Edited)
 }

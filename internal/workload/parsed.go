@@ -7,16 +7,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// parsed is what Read makes of the parts of an object that a write of the status leaves as they are. Most events of a watch are such writes, and no
-// other part of reading one takes as long: the pod template is encoded and hashed twice, and the record, the mark and managedFields are decoded. All
-// states of a workload with the same parts share it, so it does not change.
+// parsed contains the parts of a snapshot that a write of the status does not change. Most watch events are such writes, and these parts take the
+// longest to read: the pod template is encoded and hashed twice, and the record, the mark and managedFields are decoded. All states of a workload
+// with equal parts share it, so it must not change.
 type parsed struct {
-	// generation is that of the object, and metadata the hash of its metadata.
+	// generation is the object's generation, and metadata the hash of its metadata.
 	generation int64
 	metadata   uint64
 
 	wishes
-	// problems are those of the opt-in.
+	// problems are the problems of the opt-in.
 	problems       []error
 	rolled         map[string]RolledFor
 	ours           bool
@@ -24,7 +24,7 @@ type parsed struct {
 	template, bare digest
 }
 
-// parse parses an object, or returns what was parsed of an earlier state, which may be nil, if no more than the status was written since.
+// parse parses an object, or returns the result of an earlier state, which may be nil, if only the status was written since.
 func (k Kind) parse(p parts, reading Reading, earlier *Workload) *parsed {
 	if !k.countsChanges {
 		return parse(p, reading)
@@ -38,12 +38,12 @@ func (k Kind) parse(p parts, reading Reading, earlier *Workload) *parsed {
 	return made
 }
 
-// isAt reports whether an object that has not been recreated is parsed the same. Without a generation, as in a test, nobody knows.
+// isAt reports whether the same object gives the same result. Without a generation, as in a test, it does not.
 func (p *parsed) isAt(generation int64, metadata uint64) bool {
 	return p != nil && generation > 0 && p.generation == generation && p.metadata == metadata
 }
 
-// parse parses an object. Of its metadata it needs nothing that hashOf leaves out, or that changes without another UID.
+// parse parses an object. It depends on no metadata that hashOf leaves out, or that changes only with the UID.
 func parse(p parts, reading Reading) *parsed {
 	made := &parsed{wishes: wishes{Refs: References(p.template)}, last: readLast(p.meta), template: digestOf(p.template)}
 	made.rolled, made.ours = readRecord(p.meta)
@@ -58,10 +58,10 @@ func parse(p parts, reading Reading) *parsed {
 	return made
 }
 
-// metadataSeed is of this process: nobody can find two texts with the same hash.
+// metadataSeed is chosen at startup, so that nobody can craft two texts with the same hash.
 var metadataSeed = maphash.MakeSeed()
 
-// ownWrite is what an entry of managedFields says about writes of an object itself. Fields is a hash.
+// ownWrite is the content of an entry of managedFields about writes to the object itself. Fields is a hash.
 type ownWrite struct {
 	manager, operation string
 	isTimed            bool
@@ -69,7 +69,7 @@ type ownWrite struct {
 	fields             uint64
 }
 
-// hashOf returns a hash of the annotations, and of managedFields without the writes of the status. Two that differ have the same hash once in 2^64.
+// hashOf returns a hash of the annotations, and of managedFields without writes of the status. Different ones collide with a probability of 2^-64.
 func hashOf(meta *metav1.ObjectMeta) uint64 {
 	var annotations uint64 // a sum, because a map has no order
 	for name, text := range meta.Annotations {
@@ -78,7 +78,7 @@ func hashOf(meta *metav1.ObjectMeta) uint64 {
 	var h maphash.Hash
 	h.SetSeed(metadataSeed)
 	maphash.WriteComparable(&h, annotations)
-	maphash.WriteComparable(&h, len(meta.ManagedFields) == 0) // A record without any counts as the actuator's own: see isOurs.
+	maphash.WriteComparable(&h, len(meta.ManagedFields) == 0) // A record without managedFields counts as the actuator's own: see isOurs.
 	for i := range meta.ManagedFields {
 		entry := &meta.ManagedFields[i]
 		if entry.Subresource != "" {
@@ -96,8 +96,8 @@ func hashOf(meta *metav1.ObjectMeta) uint64 {
 	return h.Sum64()
 }
 
-// parseOptIn reads the annotations of a workload and of its pod template. With Reading.All, it includes what the pod spec references, unless they say
-// otherwise. Each invalid item gives one *itemError, up to maxItemErrors of each annotation. The other items still count.
+// parseOptIn reads the annotations of a workload and its pod template. With Reading.All, it includes the references of the pod spec, unless the
+// annotations say otherwise. Each invalid item gives one *itemError, at most maxItemErrors for each annotation. The other items still count.
 func parseOptIn(workload, template map[string]string, reading Reading) (OptIn, []error) {
 	var r rules
 	if lists := r.readRollOn(workload, template); !r.none {

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Patch returns the one patch that writes all of write. It is deterministic: made again from the same state, it is identical to the byte. The API
-// server applies it only if the record is still the one that it was made from: see docs/adr/0015-a-patch-tests-the-record.md.
+// Patch returns the single patch that carries out write. It is deterministic: the same state gives identical bytes. The API server applies it only if
+// the record has not changed since: see docs/adr/0015-a-patch-tests-the-record.md.
 func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	rolled := w.newRecord(write.Rolled)
 	record := formatRolled(rolled)
 	if !w.ours && record == w.stored.text(annotationRolled) {
-		record += " " // The API server leaves a value to who has written it.
+		record += " " // The new value makes the actuator the field manager.
 	}
 	reverted := w.revertedAfter(write)
-	// A workload of the same name that was created in the meantime is a different one.
+	// A new workload with the same name is a different one.
 	operations := []operation{test("/metadata/uid", w.ID.UID)}
 	if !w.stored.annotated {
 		operations = append(operations, begin(ownAnnotations)...)
@@ -30,7 +30,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 		p.Revision, p.subject = revisionOf(record, reverted), write.subject()
 		m := mark{revision: p.Revision, cause: write.Cause, traceparent: write.Traceparent}
 		for _, change := range write.Changes {
-			// They are in the order of resourceVersions, which secrets in stores do not have.
+			// Changes are ordered by resourceVersion, which secrets in stores do not have.
 			m.readFrom = later(m.readFrom, change.readFrom())
 		}
 		m.others = w.marks(k.template, write, rolled)
@@ -43,7 +43,7 @@ func (k Kind) Patch(w *Workload, write Write) (Patch, error) {
 	return p, nil
 }
 
-// asBefore returns the operations that undo what was recorded for a roll that had no effect, none if before is nil.
+// asBefore returns the operations that undo the record of a roll without effect, none if before is nil.
 func (w *Workload) asBefore(before *Workload) []operation {
 	if before == nil {
 		return nil

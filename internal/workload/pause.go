@@ -10,16 +10,16 @@ import (
 	"github.com/keyturn/keyturn/internal/reloader"
 )
 
-// Pause is how long the changes of a Deployment are gathered before they roll it, as Reloader's annotations say. The zero value means not at all.
+// Pause is how long the changes of a Deployment are gathered before a roll, by Reloader's annotations. The zero value means no pause.
 type Pause struct {
 	// Period is how long changes are gathered. Zero means not at all.
 	Period time.Duration
-	// Begun is when the last pause began, as long as the workload says so. Zero means that there is none.
+	// Begun is when the current pause began, according to the workload. Zero means no pause.
 	Begun time.Time
 }
 
-// Of returns the end of the pause that gathers changes since a time, zero if none does, and whether they begin a new pause. A pause that is noted as
-// one of the future is ignored.
+// Of returns the end of the pause for changes that arrived at since, zero if there is no pause, and whether they begin a new one. A pause that begins
+// in the future is ignored.
 func (p Pause) Of(since, now time.Time) (end time.Time, begins bool) {
 	if p.Period == 0 {
 		return time.Time{}, false
@@ -31,22 +31,22 @@ func (p Pause) Of(since, now time.Time) (end time.Time, begins bool) {
 	return since.Add(p.Period), true
 }
 
-// reloaderState is what is only read with Reading.Reloader.
+// reloaderState contains the parts that are read only with Reading.Reloader.
 type reloaderState struct {
 	Pause Pause
-	// pausedAtKey is the key of the annotation that says when a pause began. If it is empty, none is written.
+	// pausedAtKey is the key of the annotation with the beginning of a pause. If it is empty, the beginning is not written.
 	pausedAtKey string
-	// Reloaded is the time of Reloader's newest write by the API server's clock, to the second. It is zero if not known.
+	// Reloaded is the time of Reloader's newest write by the API server's clock, in whole seconds. It is zero if unknown.
 	Reloaded time.Time
 	// containers is nil for a target. byVariable is Reading.Variables.
 	containers *containers
 	byVariable bool
 }
 
-// readReloader reads what Reloader has written on a workload, and what it would write.
+// readReloader reads Reloader's annotations and variables on a workload, and where a roll would write them.
 func (w *Workload) readReloader(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, reading Reading) {
 	w.Reloaded, w.byVariable = newestOf(meta, ofReloader), reading.Variables
-	if w.target == nil { // Reloader rolls no targets, so nobody looks for what it writes.
+	if w.target == nil { // Reloader rolls no targets.
 		w.containers = containersOf(template)
 	}
 	if w.ID.Kind == deployments.Name {
@@ -54,12 +54,12 @@ func (w *Workload) readReloader(meta *metav1.ObjectMeta, template *corev1.PodTem
 	}
 }
 
-// IsPausedBySomeone reports whether spec.paused is set, which Keyturn never does. Whoever set it decides when the rollout continues.
+// IsPausedBySomeone reports whether spec.paused is set, which Keyturn never does. Whoever has set it must continue the rollout.
 func (w *Workload) IsPausedBySomeone() bool {
 	return w.ID.Kind == deployments.Name && w.Progress.State == Waiting && !w.IsRun()
 }
 
-// readPause reads the annotations of a Deployment. A beginning that is not a valid time, as after a manual edit, counts as none.
+// readPause reads the annotations of a Deployment. An invalid time, as after a manual edit, counts as no pause.
 func (w *Workload) readPause(keys reloader.Annotations, on map[string]string) {
 	w.pausedAtKey = keys.PausedAt
 	w.Pause.Begun, _ = time.Parse(time.RFC3339, on[keys.PausedAt])
@@ -75,7 +75,7 @@ func (w *Workload) readPause(keys reloader.Annotations, on map[string]string) {
 	w.Pause.Period = period
 }
 
-// pauseAfter returns the operations that write when a pause began, none if that stays.
+// pauseAfter returns the operations that write the beginning of a pause, none if it does not change.
 func (w *Workload) pauseAfter(write Write) []operation {
 	var after string
 	switch {

@@ -21,7 +21,7 @@ func Read(k Kind, obj runtime.Object, reading Reading) (*Workload, bool) {
 	return ReadAfter(k, obj, reading, nil)
 }
 
-// ReadAfter returns the same as Read, faster if only the status was written since an earlier state of the workload, whose object was read alike.
+// ReadAfter returns the same as Read. It is faster if only the status was written since an earlier state, which was read with equal settings.
 func ReadAfter(k Kind, obj runtime.Object, reading Reading, earlier *Workload) (*Workload, bool) {
 	parts, ok := k.read(obj)
 	if !ok {
@@ -73,20 +73,20 @@ func ReadAfter(k Kind, obj runtime.Object, reading Reading, earlier *Workload) (
 	return w, true
 }
 
-// object reads what is known of an object itself.
+// object reads the data of the object itself.
 func (k Kind) object(meta *metav1.ObjectMeta) object {
 	o := object{
 		ID:      events.Workload{Kind: k.Name, Namespace: meta.Namespace, Name: meta.Name, UID: string(meta.UID)},
 		Version: meta.ResourceVersion, Created: meta.CreationTimestamp.Time, Generation: meta.Generation, UndoneBy: undoneBy(meta),
 	}
-	if k.plural != "" { // Those who read outcomes could not know how to find the object.
+	if k.plural != "" { // Readers of outcomes need these to find the object.
 		o.ID.APIVersion, o.ID.Resource = k.APIVersion, k.plural
 	}
 	o.readWrites(meta)
 	return o
 }
 
-// storedOf reads what is stored. The names are those of further annotations that a patch writes.
+// storedOf reads the stored parts. The names are those of further annotations that a patch writes.
 func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, names ...string) stored {
 	s := stored{annotated: meta.Annotations != nil, templateAnnotated: template.Annotations != nil}
 	_, s.metaTraced = meta.Annotations[events.AnnotationTraceparent]
@@ -101,7 +101,7 @@ func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, names .
 	return s
 }
 
-// readTiming reads the annotations about when the workload may be rolled, and what its rolls have noted for that.
+// readTiming reads the annotations that say when the workload may be rolled, and those that its rolls have written about this.
 func (w *Workload) readTiming(on map[string]string, reading Reading) {
 	w.Hold, w.rolledNow = events.HoldText(on[events.AnnotationHold]), on[annotationRolledNow]
 	w.rolledAt, _ = time.Parse(time.RFC3339, on[annotationRolledAt])

@@ -19,7 +19,7 @@ const (
 	maxMatchedBytes = 32 << 10
 )
 
-// lowWaterOf returns the key and the UID of the entry that takes the place of a dropped one: "configmap/*", or "openbao/<store>/*" and the store.
+// lowWaterOf returns the key and UID of the entry that replaces dropped ones: "configmap/*", or "openbao/<store>/*" and the store.
 func lowWaterOf(text string) (key, uid string) {
 	kind, name, _ := strings.Cut(text, "/")
 	if events.Kind(kind) != events.KindOpenBao {
@@ -29,7 +29,7 @@ func lowWaterOf(text string) (key, uid string) {
 	return kind + "/" + store + "/" + everything, store
 }
 
-// newRecord returns the record with new entries added, and without those that it has no room for.
+// newRecord returns the record with new entries, and without those that exceed its limits.
 func (w *Workload) newRecord(write map[string]RolledFor) map[string]RolledFor {
 	rolled, dropped := w.bounded(w.Rolled, write)
 	for text, last := range dropped {
@@ -46,19 +46,19 @@ func (w *Workload) newRecord(write map[string]RolledFor) map[string]RolledFor {
 	return rolled
 }
 
-// HasDropped reports whether the record had no room for a source, and is done with it up to a version, which is empty if it never changed.
+// HasDropped reports whether the record had no room for a source whose changes are done up to a version, which is empty if it never changed.
 func (w *Workload) HasDropped(source events.Source, version string) bool {
 	done := w.DroppedTo(source)
 	version = cmp.Or(version, NoVersion)
 	return version == done || events.Newer(done, version)
 }
 
-// DroppedTo returns the version up to which the workload is done with a source for which the record had no room, or "" if it had room.
+// DroppedTo returns the version up to which the changes of a source without room in the record are done, or "" if there was room.
 func (w *Workload) DroppedTo(source events.Source) string {
 	key, _ := lowWaterOf(source.String())
 	mark := w.Rolled[key]
 	if !mark.IsLowWater() || w.naming()(source) || !w.OptIn.matches(source) {
-		return "" // Only sources that nothing but a pattern names are dropped.
+		return "" // Only sources that match nothing but a pattern are dropped.
 	}
 	return mark.Version
 }
@@ -66,8 +66,8 @@ func (w *Workload) DroppedTo(source events.Source) string {
 // storeTolerance is how far ahead the clock of a secret store may be.
 const storeTolerance = time.Minute
 
-// IsAhead reports whether a version of a source is later than everything that the writer of the record can have seen. In one etcd, that is what is
-// newer than the workload, which the record was written on. The versions of a store are times.
+// IsAhead reports whether a version of a source is later than everything that the writer of the record can have seen. In one etcd, that is every
+// version newer than the workload. Versions of a store are times.
 func (w *Workload) IsAhead(kind events.Kind, version string, now time.Time) bool {
 	if kind == events.KindOpenBao {
 		return !now.IsZero() && events.Newer(version, strconv.FormatInt(now.Add(storeTolerance).UnixNano(), 10))
@@ -75,13 +75,13 @@ func (w *Workload) IsAhead(kind events.Kind, version string, now time.Time) bool
 	return events.Newer(version, w.Version)
 }
 
-// isForgedMark reports whether an entry is a low-water mark that is newer than the object on which it was written, of sources at the API server. In
-// memory such a mark is not recognized any more: there, the version of the workload bounds none.
+// isForgedMark reports whether an entry is a low-water mark for sources at the API server that is newer than the object with the record. A mark in
+// memory cannot be checked like this, as it is not bound by the version of the workload.
 func isForgedMark(text string, entry RolledFor, version string) bool {
 	return entry.IsLowWater() && !strings.HasPrefix(text, string(events.KindOpenBao)+"/") && events.Newer(entry.Version, version)
 }
 
-// bounded returns entries with new ones added, without sources that do not concern the workload. Those beyond the limits are in dropped.
+// bounded returns the entries with new ones added, without sources that do not concern the workload. Dropped contains those that exceed the limits.
 func (w *Workload) bounded(entries, write map[string]RolledFor) (kept, dropped map[string]RolledFor) {
 	kept, dropped = make(map[string]RolledFor, len(entries)+len(write)), make(map[string]RolledFor)
 	maps.Copy(kept, entries)
@@ -110,7 +110,7 @@ func (w *Workload) bounded(entries, write map[string]RolledFor) (kept, dropped m
 	return kept, dropped
 }
 
-// Notable returns the entries that the record of the workload has room for.
+// Notable returns the entries for which the record has room.
 func (w *Workload) Notable(entries map[string]RolledFor) map[string]RolledFor {
 	rolled, notable := w.newRecord(entries), make(map[string]RolledFor, len(entries))
 	for text, entry := range entries {
@@ -121,8 +121,8 @@ func (w *Workload) Notable(entries map[string]RolledFor) map[string]RolledFor {
 	return notable
 }
 
-// surplus returns those of the texts, which name sources of one kind, that exceed the limits. Sources that are rolled for now have priority, then
-// those that are owed, of which a new one displaces no earlier one, then those that changed last.
+// surplus returns the texts, which name sources of one kind, that exceed the limits. Sources of the present roll have priority, then owed ones, of
+// which a new one displaces no earlier one, then the most recently changed ones.
 func surplus(texts []string, rolled, write map[string]RolledFor) []string {
 	slices.SortFunc(texts, func(a, b string) int {
 		newerFirst := events.CompareVersions(rolled[b].Version, rolled[a].Version)
@@ -137,7 +137,7 @@ func surplus(texts []string, rolled, write map[string]RolledFor) []string {
 	return nil
 }
 
-// rank returns the priority of an entry of a record. The lowest ranks stay.
+// rank returns the priority of an entry of a record. The lowest ranks are kept.
 func rank(text string, rolled, write map[string]RolledFor) int {
 	_, isNew := write[text]
 	switch isOwed := rolled[text].IsOwed(); {
@@ -151,7 +151,7 @@ func rank(text string, rolled, write map[string]RolledFor) int {
 	return 3
 }
 
-// naming returns a test of whether the workload references or names a source. It has an index, because the record may have many sources, too.
+// naming returns a test for sources that the workload references or names. It builds an index, because the record may have many sources, too.
 func (w *Workload) naming() func(events.Source) bool {
 	named := make(map[events.Source]bool)
 	for _, source := range w.Sources() {
@@ -164,7 +164,7 @@ func (w *Workload) naming() func(events.Source) bool {
 	}
 }
 
-// readRecord returns the record of an object. It returns false if the annotation is not as the actuator wrote it, or is no record.
+// readRecord returns the record of an object. It returns false if the annotation was not written by the actuator, or is invalid.
 func readRecord(meta *metav1.ObjectMeta) (rolled map[string]RolledFor, ours bool) {
 	if !isOurs(meta, annotationRolled) {
 		return nil, false
@@ -176,22 +176,22 @@ func readRecord(meta *metav1.ObjectMeta) (rolled map[string]RolledFor, ours bool
 	return rolled, true
 }
 
-// recallRecord takes over the record of an earlier state, unless the annotation is as the actuator wrote it.
+// recallRecord keeps the record of an earlier state, unless the annotation has the value that the actuator wrote.
 func (w *Workload) recallRecord(earlier *Workload) {
 	if !w.ours && w.unwritten == nil {
 		w.Rolled = earlier.Rolled
 	}
 }
 
-// IsRecordLost reports whether others have replaced or removed the annotation of the record, so that the record is only known from memory.
+// IsRecordLost reports whether others have replaced or removed the annotation, so that only memory has the record.
 func (w *Workload) IsRecordLost() bool {
 	return !w.ours && w.unwritten == nil && len(w.Rolled) > 0 && !w.OptIn.Empty()
 }
 
-// Owed returns the sources that the workload wants and is still to be rolled for according to its record, in no particular order.
+// Owed returns the wanted sources that the workload is still to be rolled for according to its record, in no particular order.
 func (w *Workload) Owed() []events.Source { return w.recorded(RolledFor.IsOwed) }
 
-// Recorded returns the sources that the workload wants and that are in its record, in no particular order.
+// Recorded returns the wanted sources in the workload's record, in no particular order.
 func (w *Workload) Recorded() []events.Source {
 	return w.recorded(func(RolledFor) bool { return true })
 }
@@ -203,7 +203,7 @@ func (w *Workload) recorded(is func(RolledFor) bool) []events.Source {
 		if err != nil || entry.IsLowWater() || !is(entry) {
 			continue
 		}
-		// The record is an annotation: whoever may write it must not make the actuator read the stream for each line.
+		// The record is an annotation, and its authors must not make the actuator read the stream for each line.
 		if source = SourceNamed(source.Kind, w.ID.Namespace, source.Name); w.wants(source).Wanted() {
 			list = append(list, source)
 		}

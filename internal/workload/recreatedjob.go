@@ -14,11 +14,11 @@ import (
 	clientbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 )
 
-// goneInterval is how often to check whether a deleted Job is gone.
+// goneInterval is the interval between checks for the end of a deleted Job.
 const goneInterval = 100 * time.Millisecond
 
-// recreatedJobs recreates a Job under the same name. A shadow, a suspended Job, keeps the manifest from before the old Job is deleted until the new
-// one exists, so that nothing is lost if the actuator is killed.
+// recreatedJobs recreates Jobs under the same name. A shadow, which is a suspended Job, keeps the manifest from before the deletion of the old Job
+// until the new one exists, so that nothing is lost if the actuator is killed.
 type recreatedJobs struct {
 	typedObjects[*batchv1.Job, *batchv1.JobList, batchv1.Job]
 	jobs clientbatchv1.JobInterface
@@ -32,7 +32,7 @@ func (o recreatedJobs) Patch(ctx context.Context, name string, p Patch) (runtime
 	case p.Revision == "":
 		return o.send(ctx, name, p)
 	}
-	// The result of a dry run is the manifest, if the Job is still as the patch expects. So the new Job has the record without another patch.
+	// The result of a dry run is the manifest, if the Job still passes the tests. So the new Job has the record without another patch.
 	job, err := o.send(ctx, name, p, metav1.DryRunAll)
 	switch {
 	case err != nil && !errors.Is(err, ErrUnrecorded):
@@ -52,11 +52,11 @@ func (o recreatedJobs) Patch(ctx context.Context, name string, p Patch) (runtime
 	return o.create(ctx, shadow)
 }
 
-// notOurs says that the Job of that name is not the one that was to be recreated.
+// notOurs returns an error for a Job of that name that is not the one to recreate.
 func notOurs(name string) error { return apierrors.NewNotFound(batchv1.Resource("jobs"), name) }
 
-// keep creates a shadow. It replaces that of an earlier attempt, which another actuator may be about to remove. The earlier shadow is removed when
-// the new one exists, under the other name: the Job may already be gone, because the API server may carry out a deletion after it failed to answer.
+// keep creates a shadow. It replaces the shadow of an earlier attempt, which another actuator may be about to remove. The earlier one is removed only
+// after the new one exists under the other name, because the Job may already be gone: the API server may carry out a deletion after an error.
 func (o recreatedJobs) keep(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
 	kept, err := o.jobs.Create(ctx, shadow, metav1.CreateOptions{FieldManager: FieldManager})
 	if !apierrors.IsAlreadyExists(err) {
@@ -82,7 +82,7 @@ func (o recreatedJobs) keep(ctx context.Context, shadow *batchv1.Job) (*batchv1.
 	return kept, o.remove(ctx, earlier.Name, earlier.UID)
 }
 
-// earlier returns the shadow of an earlier attempt that has the name of the given shadow.
+// earlier returns the shadow of an earlier attempt with the same name.
 func (o recreatedJobs) earlier(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
 	job, _, _ := recreatedBy(&shadow.ObjectMeta)
 	kept, err := o.jobs.Get(ctx, shadow.Name, metav1.GetOptions{})
@@ -95,7 +95,7 @@ func (o recreatedJobs) earlier(ctx context.Context, shadow *batchv1.Job) (*batch
 	return kept, nil
 }
 
-// remove deletes a Job and its pods, if it still has the UID.
+// remove deletes a Job and its pods if it still has the UID.
 func (o recreatedJobs) remove(ctx context.Context, name string, uid types.UID) error {
 	background := metav1.DeletePropagationBackground
 	err := o.jobs.Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}})
@@ -105,7 +105,7 @@ func (o recreatedJobs) remove(ctx context.Context, name string, uid types.UID) e
 	return wrapJob("deleting", name, err)
 }
 
-// create waits until the name is free, creates the Job of a shadow, and removes the shadow. A Job that others have created meanwhile stays.
+// create waits until the name is free, creates the Job from its shadow, and removes the shadow. If others have created the Job, that one stays.
 func (o recreatedJobs) create(ctx context.Context, shadow *batchv1.Job) (*batchv1.Job, error) {
 	job := recreatedOf(shadow)
 	var made *batchv1.Job
@@ -132,7 +132,7 @@ func (o recreatedJobs) create(ctx context.Context, shadow *batchv1.Job) (*batchv
 	return made, nil
 }
 
-// restore completes the attempt that left a shadow with the UID. If the Job has not been deleted, the shadow stays, unless abandons is true.
+// restore completes the attempt that left a shadow with the UID. If the Job was not deleted, the shadow stays unless abandons is true.
 func (o recreatedJobs) restore(ctx context.Context, name string, kept types.UID, abandons bool) (runtime.Object, error) {
 	shadow, err := o.jobs.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// maxReferences is how many sources count that one workload reads. A variable may name tens of thousands of secrets in a store.
+// maxReferences is how many sources of one workload count. A variable may name tens of thousands of secrets in a store.
 const maxReferences = 1000
 
-// Reference is what a pod spec reads of one source: all of its uses, merged.
+// Reference describes how a pod spec uses one source, with all uses merged.
 type Reference struct {
 	Kind events.Kind
 	Name string
 	// Keys are the data keys that the pods read, sorted and without duplicates. Nil means all of them, including keys added later.
 	Keys []string
-	// Required are the data keys without which the pods do not start, sorted and without duplicates: those named by uses that are not optional.
+	// Required are the data keys without which the pods do not start, sorted and without duplicates: those of uses that are not optional.
 	Required []string
-	// Optional means that pods start without the source. Otherwise they have waited for it, and have read it as it was created.
+	// Optional means that pods start without the source. Otherwise, they have waited for it and read its first content.
 	Optional bool
 	// ByPull means that the source is used only to pull images. Each pull reads it again.
 	ByPull bool
@@ -36,7 +36,7 @@ func referenceTo(source events.Source, refs []Reference, namespace string) *Refe
 	return nil
 }
 
-// isLike reports whether both concern a workload in the same way. What is missing means something else to pods that can start without it.
+// isLike reports whether both have the same effect on a workload. Pods that can start without a source are affected differently if it is missing.
 func (r Reference) isLike(other Reference) bool {
 	return r.Kind == other.Kind && r.Name == other.Name && r.ByPull == other.ByPull && r.Optional == other.Optional &&
 		(r.Keys == nil) == (other.Keys == nil) && slices.Equal(r.Keys, other.Keys) && slices.Equal(r.Required, other.Required)
@@ -50,8 +50,8 @@ func limited(list []Reference) []Reference {
 	return slices.Clone(list[:maxReferences])
 }
 
-// References returns what the pods of a template read, sorted by kind and name, at most maxReferences. It errs on the side of reading: a volume that
-// no container mounts counts as mounted as a whole, although pods start without it. An image pull adds nothing to a source that has another use.
+// References returns the references of a pod template, sorted by kind and name, at most maxReferences. If in doubt, it assumes that pods read a
+// source: a volume that no container mounts counts as mounted as a whole, although pods start without it. An image pull adds nothing to other uses.
 func References(template *corev1.PodTemplateSpec) []Reference {
 	spec, found, mounted := &template.Spec, make(uses), make(mounts)
 	read := func(c *corev1.Container) {
@@ -81,7 +81,7 @@ func References(template *corev1.PodTemplateSpec) []Reference {
 	return limited(found.sorted())
 }
 
-// uses collects references by what they refer to.
+// uses collects references by source.
 type uses map[useKey]*Reference
 
 type useKey struct {
@@ -112,8 +112,8 @@ func (u uses) add(use Reference, optional *bool) {
 	ref.Keys = append(ref.Keys, use.Keys...)
 }
 
-// addUnmounted merges a use through a volume that no container mounts. The kubelet does not set up such a volume, so pods start without its keys. It
-// must be called after all other uses have been added, except for image pulls.
+// addUnmounted merges a use through a volume that no container mounts. The kubelet does not set up such a volume, so pods start without its keys.
+// Call it after all other uses are added, except for image pulls.
 func (u uses) addUnmounted(use Reference, optional *bool) {
 	use.Required = nil
 	if _, known := u[useKey{use.Kind, use.Name}]; known {
@@ -122,7 +122,7 @@ func (u uses) addUnmounted(use Reference, optional *bool) {
 	u.add(use, optional)
 }
 
-// pull adds an image pull. It must be called after all other uses have been added.
+// pull adds an image pull. Call it after all other uses are added.
 func (u uses) pull(name string) {
 	key := useKey{events.KindSecret, name}
 	if _, known := u[key]; known || name == "" {
@@ -159,12 +159,12 @@ func oneKey(kind events.Kind, name, key string) Reference {
 	return Reference{Kind: kind, Name: name, Keys: []string{key}, Required: []string{key}}
 }
 
-// merged returns the references of several lists, each source once.
+// merged returns the references of several lists, with each source once.
 func merged(lists ...[]Reference) []Reference {
 	all, found := slices.Concat(lists...), make(uses)
 	for _, ref := range all {
 		if !ref.ByPull {
-			// The lists are of snapshots, which do not change.
+			// The lists belong to snapshots, which must not change.
 			ref.Keys, ref.Required = slices.Clone(ref.Keys), slices.Clone(ref.Required)
 			found.add(ref, nil)
 		}

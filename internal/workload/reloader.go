@@ -12,13 +12,13 @@ import (
 	"github.com/keyturn/keyturn/internal/reloader"
 )
 
-// reloaderKind are the annotations of Reloader about one kind of source.
+// reloaderKind contains Reloader's annotations for one kind of source.
 type reloaderKind struct {
 	kind                 events.Kind
 	named, auto, exclude string
 }
 
-// reloaderKinds are the kinds that Reloader has annotations about. The keys of exclusions and of SecretProviderClasses cannot be configured.
+// reloaderKinds returns the kinds with annotations of Reloader. The keys of exclusions and of SecretProviderClasses are not configurable.
 func reloaderKinds(keys reloader.Annotations) [3]reloaderKind {
 	return [...]reloaderKind{
 		{events.KindSecret, keys.Secret, keys.AutoSecret, "secrets.exclude.reloader.stakater.com/reload"},
@@ -30,11 +30,11 @@ func reloaderKinds(keys reloader.Annotations) [3]reloaderKind {
 	}
 }
 
-// reloaderReader reads the annotations of Reloader, with the meaning that they have for Reloader.
+// reloaderReader reads Reloader's annotations with Reloader's meaning.
 type reloaderReader struct {
 	*rules
 	keys reloader.Annotations
-	// strict gives names exactly the meaning that they have for Reloader.
+	// strict compiles names exactly as Reloader does.
 	strict bool
 }
 
@@ -48,7 +48,7 @@ func (p reloaderReader) read(workload, template map[string]string, all bool) {
 			from = template
 		}
 		p.named(k, from[k.named])
-		// Reloader accepts no other spelling here, unlike for auto.
+		// Unlike for auto, Reloader accepts no other spelling here.
 		if text := from[p.keys.Search]; text == "true" {
 			p.include = append(p.include, rule{reason: bySearch, annotation: p.keys.Search, item: text, kind: k.kind})
 		}
@@ -72,7 +72,7 @@ func (p reloaderReader) read(workload, template map[string]string, all bool) {
 	}
 }
 
-// mentioned reports whether annotations are about a kind. If those of the workload are not, those of the pod template are read.
+// mentioned reports whether annotations mention a kind. If those of the workload do not, the pod template's annotations are read.
 func (p reloaderReader) mentioned(k reloaderKind, metadata map[string]string) bool {
 	return slices.ContainsFunc([]string{k.named, k.auto, p.keys.Auto, p.keys.Search}, func(key string) bool {
 		_, ok := metadata[key]
@@ -85,7 +85,7 @@ const reloaderBool = `read as "false": allowed are "true" and "false"`
 // auto reports whether the text is valid.
 func (p reloaderReader) auto(k reloaderKind, annotation, text string) bool {
 	if text == "" {
-		return true // as in most workloads; for ParseBool it would be an error
+		return true // This is the case for most workloads, and an error for ParseBool.
 	}
 	on, err := strconv.ParseBool(text)
 	if on {
@@ -134,7 +134,7 @@ func (p reloaderReader) named(k reloaderKind, text string) {
 	}
 }
 
-// name reads one item of a list of names. It returns the steps of the expression, and an error if these are more than left. A name has none.
+// name reads an item of a list of names. It returns the steps of its expression, and an error if there are more than left. A name has no steps.
 func (p reloaderReader) name(item string, left int) (matcher, int, error) {
 	if validName(item) {
 		if strings.Contains(item, ".") {
@@ -143,10 +143,10 @@ func (p reloaderReader) name(item string, left int) (matcher, int, error) {
 		return exactly(item), 0, nil
 	}
 	if p.strict {
-		// As Reloader itself reads an item: "foo|bar" also matches foobaz.
+		// Reloader reads an item like this: "foo|bar" also matches foobaz.
 		return kube.CompileExpression("^"+item+"$", left)
 	}
-	// The item is parsed alone: "a)|(b" is not an expression until it is put in parentheses.
+	// The item is parsed alone: "a)|(b" is invalid, but would be valid in parentheses.
 	tree, _, err := kube.ParseExpression(item, kube.MaxExpressionSteps)
 	if err != nil {
 		return nil, 0, err

@@ -9,20 +9,20 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// AnnotationReloadedFrom is Reloader's marker, on the pod template, of its last roll. It is only compared with its earlier value.
+// AnnotationReloadedFrom is Reloader's marker of its last roll, on the pod template. It is only compared with its earlier value.
 const AnnotationReloadedFrom = "reloader.stakater.com/last-reloaded-from"
 
-// ReloaderVariablePrefix begins the names of the variables that Reloader writes. They are only compared with their earlier values.
+// ReloaderVariablePrefix is the prefix of Reloader's variables, which are only compared with their earlier values.
 const ReloaderVariablePrefix = "STAKATER_"
 
-// reloaderWords are the names of source kinds in Reloader's marker and variables. Other kinds are unknown to Reloader.
+// reloaderWords are the words for kinds of sources in Reloader's marker and variables. Reloader does not know other kinds.
 var reloaderWords = map[events.Kind]string{
 	events.KindSecret:              "SECRET",
 	events.KindConfigMap:           "CONFIGMAP",
 	events.KindSecretProviderClass: "SECRETPROVIDERCLASS",
 }
 
-// containers describes the containers of a pod template as far as a patch writes on them what Reloader writes, so without init containers.
+// containers describes the containers of a pod template, without init containers, for patches that write Reloader's marker or variables.
 type containers struct {
 	list []container
 	// readers maps each source to the first container that reads it, as an index into list.
@@ -36,7 +36,7 @@ type containers struct {
 // container is one of the containers.
 type container struct {
 	name string
-	// variables says that the container has a list of environment variables. first is the name of the first one, or nil if there is none.
+	// variables says that the container has a list of environment variables. first is the name of the first one, or nil if the list is empty.
 	variables bool
 	first     any
 }
@@ -57,7 +57,7 @@ func containersOf(template *corev1.PodTemplateSpec) *containers {
 	for i := range spec.Containers {
 		c.add(i, &spec.Containers[i])
 	}
-	// Like Reloader, prefer a container that mounts the source to one that has it in a variable.
+	// Like Reloader, prefer a container that mounts the source to one that reads it into a variable.
 	for i := range spec.Volumes {
 		if mounting := mountedBy(spec, spec.Volumes[i].Name); mounting >= 0 {
 			found := make(uses)
@@ -91,7 +91,7 @@ func (c *containers) add(i int, spec *corev1.Container) {
 	c.list = append(c.list, added)
 }
 
-// reads records a container as the reader of those sources that have none yet.
+// reads records a container as the reader of the sources that have none yet.
 func (c *containers) reads(i int, found uses) {
 	for source := range found {
 		if _, known := c.readers[source]; !known {

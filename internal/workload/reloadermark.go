@@ -16,7 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// reloadedFrom is the marker, with the fields that Reloader's has.
+// reloadedFrom is Reloader's marker.
 type reloadedFrom struct {
 	Type          string   `json:"type"`
 	Name          string   `json:"name"`
@@ -26,8 +26,8 @@ type reloadedFrom struct {
 	ObservedAt    int64    `json:"observedAt"`
 }
 
-// marks returns what a roll writes on the pod template, at a path with annotations, for tools that look for Reloader's marker or variables. The patch
-// fails if Reloader itself has rolled the workload for one of the changes since it was read.
+// marks returns the operations that write Reloader's marker or variables on the pod template, for tools that look for them. Template is a path with
+// annotations. The patch fails if Reloader itself has rolled the workload for one of the changes meanwhile.
 func (w *Workload) marks(template string, write Write, record map[string]RolledFor) []operation {
 	known := slices.DeleteFunc(slices.Clone(write.Changes), func(c Change) bool { return reloaderWords[c.Source.Kind] == "" })
 	has := w.containers
@@ -43,7 +43,7 @@ func (w *Workload) marks(template string, write Write, record map[string]RolledF
 	return append(operations, add(marker, has.reloadedFor(known[len(known)-1], record)))
 }
 
-// reloadedFor returns the text of the marker of a roll, which is for the newest of its changes: Reloader rolls for each change of its own.
+// reloadedFor returns the text of the marker, which is about the newest change only: Reloader rolls for each change.
 func (c *containers) reloadedFor(newest Change, record map[string]RolledFor) string {
 	marker := reloadedFrom{
 		Type: reloaderWords[newest.Source.Kind], Name: newest.Source.Name, Namespace: newest.Source.Namespace,
@@ -61,7 +61,7 @@ func (c *containers) reader(source events.Source) int {
 	return c.readers[useKey{source.Kind, source.Name}]
 }
 
-// places returns the places of the variables for changes, by name. One that does not exist yet has the index -1.
+// places returns the places of the variables for changes, by name. A variable that does not exist yet has the index -1.
 func (c *containers) places(changes []Change) map[string]place {
 	places := make(map[string]place)
 	for _, change := range changes {
@@ -75,13 +75,13 @@ func (c *containers) places(changes []Change) map[string]place {
 	return places
 }
 
-// unchanged returns tests that variables are as they were read. Reloader inserts a new variable before the others, so the first one must be the same.
+// unchanged returns tests that variables have the values that were read. Reloader inserts variables before the first, so that is tested, too.
 func (c *containers) unchanged(path string, places map[string]place) []operation {
 	var operations []operation
 	for _, name := range slices.Sorted(maps.Keys(places)) {
 		at := places[name]
 		in := path + "/" + strconv.Itoa(at.container)
-		// An index is valid only if the container there is still the same.
+		// An index is valid only if it refers to the same container.
 		operations = append(operations, test(in+"/name", c.list[at.container].name))
 		switch has := c.list[at.container]; {
 		case at.variable >= 0:
@@ -117,7 +117,7 @@ func (c *containers) set(path string, places map[string]place, record map[string
 	return operations
 }
 
-// ReloaderVariable returns the name of Reloader's variable for a source: letters and digits in upper case, and an underscore for all between them.
+// ReloaderVariable returns the name of Reloader's variable for a source: upper-case letters and digits, with an underscore for each gap between them.
 func ReloaderVariable(source events.Source) string {
 	var text strings.Builder
 	text.WriteString(ReloaderVariablePrefix)
@@ -135,7 +135,7 @@ func ReloaderVariable(source events.Source) string {
 	return text.String() + "_" + reloaderWords[source.Kind]
 }
 
-// valueOf returns the value of a variable: a digest of the keyed fingerprints of all sources that share its name, as foo-bar and foo.bar do.
+// valueOf returns the value of a variable: a digest of the keyed fingerprints of all sources with that variable, such as foo-bar and foo.bar.
 func valueOf(variable string, record map[string]RolledFor) string {
 	sum := sha256.New()
 	for _, text := range slices.Sorted(maps.Keys(record)) {
@@ -147,29 +147,29 @@ func valueOf(variable string, record map[string]RolledFor) string {
 	return hex.EncodeToString(sum.Sum(nil)[:20])
 }
 
-// ReloaderManager is Reloader's field manager. All that it writes on a workload replaces the pods, or resumes the workload after that.
+// ReloaderManager is Reloader's field manager. Each of its writes replaces the pods, or resumes the workload after it did.
 const ReloaderManager = "Reloader"
 
 func ofReloader(entry *metav1.ManagedFieldsEntry) bool {
 	return entry.Subresource == "" && entry.Manager == ReloaderManager
 }
 
-// isByReloader reports whether Reloader wrote the workload last. If a source gets its earlier content back, so does Reloader's variable, and the
-// template is an earlier one again. Pods that are left of that have read the same content.
+// isByReloader reports whether Reloader wrote the workload last. If a source gets its earlier content back, Reloader restores the variable and thus
+// the template. Remaining pods of that template have read the same content.
 func (w *Workload) isByReloader() bool { return !w.Reloaded.IsZero() && w.Manager == ReloaderManager }
 
-// markerMargin is how far the time in Reloader's marker, which is of its own clock, may be from the time of the write of the same roll.
+// markerMargin is the maximum difference between the time in Reloader's marker, by Reloader's clock, and the time of the write.
 const markerMargin = 10 * time.Second
 
 // MayBeReloadedFor reports whether Reloader's newest write may have been a roll for a source. Depending on its strategy, Reloader leaves a marker
-// that names the source of its newest roll, or a variable for each source so far. If it has left neither, nothing is known, and the answer is true.
+// that names the source of its newest roll, or a variable for each source so far. Without both, the answer is true.
 func (w *Workload) MayBeReloadedFor(source events.Source) bool {
 	left := w.containers
 	if left == nil {
 		return true
 	}
 	if from, marked := left.reloadedFrom(); marked {
-		// If there are variables, too, the marker may date from a time when Reloader had the other strategy.
+		// If there are variables, too, Reloader may have changed its strategy since it wrote the marker.
 		if len(left.variables) == 0 || IsMarkerOf(w.Reloaded, from.ObservedAt) {
 			return from.Type == reloaderWords[source.Kind] && from.Name == source.Name
 		}
@@ -178,7 +178,7 @@ func (w *Workload) MayBeReloadedFor(source events.Source) bool {
 	return varies || len(left.variables) == 0
 }
 
-// IsMarkerOf reports whether the time in a marker of Reloader, in seconds of Unix time, is that of a write.
+// IsMarkerOf reports whether the time in Reloader's marker, in seconds of Unix time, is the time of a write.
 func IsMarkerOf(written time.Time, observedAt int64) bool {
 	return written.Sub(time.Unix(observedAt, 0)).Abs() <= markerMargin
 }

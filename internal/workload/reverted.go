@@ -9,22 +9,22 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// annotationReverted, on the workload itself, counts for each source how often others undid a roll for one of its changes by restoring the earlier
-// pod template. It has the form of the record, with "<count>:<template>" as the fingerprint. An entry ends with the template, and with the change.
+// annotationReverted, on the workload itself, counts for each source how often others reverted a roll for one of its changes by restoring the earlier
+// pod template. It has the form of the record, with "<count>:<template>" as the fingerprint. An entry is valid for one template and one change.
 const annotationReverted = "keyturn.dev/reverted"
 
-// unrolled returns the record entry of a source whose content in the workload's pods is unknown. It differs from the entry of every change.
+// unrolled returns the record entry of a source whose content in the pods is unknown. It differs from the entry of every change.
 func unrolled(change RolledFor) RolledFor {
 	return RolledFor{Fingerprint: change.key() + ":none", Version: NoVersion, UID: "none"}
 }
 
-// TemplateID identifies the pod template without what rolls write on it.
+// TemplateID identifies the pod template without the parts that rolls write.
 func (w *Workload) TemplateID() string { return fmt.Sprintf("%x", w.bare[:6]) }
 
-// SameTemplate reports whether both have the same pod template, ignoring what rolls write on it.
+// SameTemplate reports whether both have the same pod template, ignoring the parts that rolls write.
 func (w *Workload) SameTemplate(other *Workload) bool { return w.bare == other.bare }
 
-// Reverts returns how often a roll for a change of a source was undone since the pod template or the source last changed.
+// Reverts returns how often a roll for a change of a source was reverted since the pod template or the source last changed.
 func (w *Workload) Reverts(source string, change RolledFor) int {
 	reverted := w.Reverted[source]
 	if !reverted.SameChange(change) {
@@ -33,7 +33,7 @@ func (w *Workload) Reverts(source string, change RolledFor) int {
 	return w.countIn(reverted)
 }
 
-// countIn returns the count in an entry of Reverted, or 0 if that is about another pod template, or is not valid.
+// countIn returns the count of an entry of Reverted, or 0 if it is about another pod template or invalid.
 func (w *Workload) countIn(reverted RolledFor) int {
 	number, template, _ := strings.Cut(reverted.Fingerprint, ":")
 	count, err := strconv.Atoi(number)
@@ -43,13 +43,13 @@ func (w *Workload) countIn(reverted RolledFor) int {
 	return max(count, 0)
 }
 
-// IsReverted reports whether rolls for a change of the source were undone more than most times, and the workload was not rolled for it since.
+// IsReverted reports whether rolls for a change of the source were reverted more than most times, and the workload has not been rolled for it since.
 func (w *Workload) IsReverted(source string, most int) bool {
 	reverted := w.Reverted[source]
 	return w.Reverts(source, reverted) > most && !w.Rolled[source].SameChange(reverted)
 }
 
-// Unrolled returns the record entries for changes that the workload was patched for but has no pods of: those of before, or entries of no content.
+// Unrolled returns the record entries for changes whose patch left no pods with them: the entries from before, or entries without content.
 func (w *Workload) Unrolled(changes, before map[string]RolledFor) map[string]RolledFor {
 	entries := make(map[string]RolledFor)
 	for source, change := range changes {
@@ -64,7 +64,7 @@ func (w *Workload) Unrolled(changes, before map[string]RolledFor) map[string]Rol
 	return entries
 }
 
-// RevertedAgain returns the counts for changes after one more roll for them was undone.
+// RevertedAgain returns the counts for changes after one more revert.
 func (w *Workload) RevertedAgain(changes map[string]RolledFor) map[string]RolledFor {
 	reverted := make(map[string]RolledFor)
 	for source, change := range changes {
@@ -74,10 +74,10 @@ func (w *Workload) RevertedAgain(changes map[string]RolledFor) map[string]Rolled
 	return reverted
 }
 
-// recallReverted adds the counts of an earlier state whose annotation is gone, as a client that undoes rolls may remove it. A count ends with a roll
-// for that change or a later one, and with the pod template. A record that is only remembered says nothing: the roll may be the one that was undone.
+// recallReverted keeps the counts of an earlier state if the annotation is gone, as a client that reverts rolls may remove it. A count ends with a
+// roll for that change or a later one, and with the pod template. A record in memory does not end it, as its roll may be the reverted one.
 func (w *Workload) recallReverted(earlier *Workload) {
-	recalled := maps.Clone(w.Reverted) // Other states share it.
+	recalled := maps.Clone(w.Reverted) // Other states share the map.
 	for source, reverted := range earlier.Reverted {
 		_, counted := w.Reverted[source]
 		last := w.Rolled[source]
@@ -93,7 +93,7 @@ func (w *Workload) recallReverted(earlier *Workload) {
 	w.Reverted = recalled
 }
 
-// revertedAfter returns the value of the annotation after a write, or "" if there is none. It is bounded like the record.
+// revertedAfter returns the value of the annotation after a write, or "" if it is empty. It has the limits of the record.
 func (w *Workload) revertedAfter(write Write) string {
 	kept := maps.Clone(w.Reverted)
 	maps.DeleteFunc(kept, func(source string, reverted RolledFor) bool {

@@ -9,24 +9,24 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// The annotations that the actuator writes.
+// These annotations are written by the actuator.
 const (
-	// annotationRolled, on the workload itself, is its record: what it was last rolled for, by source.
+	// annotationRolled, on the workload itself, is its record: the changes that it was last rolled for, by source.
 	annotationRolled = "keyturn.dev/rolled"
 	// annotationRevision, on the pod template, is a digest of annotationRolled and annotationReverted. When it changes, the pods are replaced.
 	annotationRevision = "keyturn.dev/revision"
 )
 
-// NoVersion replaces the resourceVersion of content that has not changed since the source was first seen. It is older than every other.
+// NoVersion is the version of content that has not changed since the source was first seen. It is older than every resourceVersion.
 const NoVersion = "0"
 
-// RolledFor is what a workload was last rolled for with respect to one source: the fingerprint of what its pods read, and the resourceVersion and the
-// UID of the source since which it has been so. Its text form is "<fingerprint>@<resourceVersion>/<uid>#<scope>".
+// RolledFor is the last roll of a workload for one source: the fingerprint of the content that its pods read, and the resourceVersion and UID with
+// which the source got it. Its text form is "<fingerprint>@<resourceVersion>/<uid>#<scope>".
 type RolledFor struct {
 	Fingerprint string
 	Version     string
 	UID         string
-	// Scope says what the fingerprint covers: two with the same scope and key differ only if the content does. It is empty if not known.
+	// Scope says what the fingerprint covers: two with the same scope and key ID differ only if the content does. Empty means unknown.
 	Scope string
 }
 
@@ -52,7 +52,7 @@ func (r RolledFor) String() string {
 	return text
 }
 
-// Differs reports whether the content is known to differ from that of the change: fingerprints of different keys cannot be compared.
+// Differs reports whether the content certainly differs from that of the change. Fingerprints of different keys cannot be compared.
 func (r RolledFor) Differs(change RolledFor) bool {
 	return r.key() == change.key() && (r.Scope == "" || r.Scope == change.Scope) && r.Fingerprint != change.Fingerprint
 }
@@ -70,10 +70,10 @@ func parseRolledFor(text string) (RolledFor, bool) {
 	return RolledFor{fingerprint, version, uid, scope}, fingerprint != "" && version != "" && uid != ""
 }
 
-// maxRolled is how many entries a record may have. In an annotation there is no room for many more that a roll has written.
+// maxRolled is the maximum number of entries in a record. An annotation written by rolls has hardly room for more.
 const maxRolled = 2000
 
-// parseRolled reads the annotation without invalid entries. It returns nil if that is no record, or has more than maxRolled entries.
+// parseRolled reads the annotation without invalid entries. It returns nil if that is not a record, or has more than maxRolled entries.
 func parseRolled(annotation string) map[string]RolledFor {
 	if annotation == "" {
 		return nil
@@ -91,7 +91,7 @@ func parseRolled(annotation string) map[string]RolledFor {
 	return rolled
 }
 
-// ChangesOf returns the changes that an outcome is about, in the form of a record. No outcome of the actuator's has a low-water mark.
+// ChangesOf returns the changes of an outcome in the form of a record. Outcomes contain no low-water mark.
 func ChangesOf(outcome events.Outcome) map[string]RolledFor {
 	changes := make(map[string]RolledFor, len(outcome.Sources))
 	for _, s := range outcome.Sources {
@@ -114,14 +114,14 @@ func formatRolled(rolled map[string]RolledFor) string {
 	return string(text)
 }
 
-// These replace the content in a fingerprint: of a deleted source, and of one that is still to be rolled for, for its content or its deletion.
+// These words replace the content in a fingerprint: of a deleted source, and of one to roll for because of its content or its deletion.
 const (
 	deletedContent = "deleted"
 	owedContent    = "owed"
 	owedDeletion   = "owed-for-deletion"
 )
 
-// key returns the part of the fingerprint that identifies the key with which it was made.
+// key returns the ID of the key with which the fingerprint was made.
 func (r RolledFor) key() string {
 	key, _, _ := strings.Cut(r.Fingerprint, ":")
 	return key
@@ -133,7 +133,7 @@ func (r RolledFor) has(word string) bool {
 	return content == word
 }
 
-// DeletedAfter returns the entry in the record of a source that was deleted after the change. It differs from the content of every change.
+// DeletedAfter returns the record entry of a source that was deleted after the change. It differs from the content of every change.
 func DeletedAfter(change RolledFor) RolledFor {
 	return RolledFor{Fingerprint: change.key() + ":" + deletedContent, Version: change.Version, UID: change.UID}
 }
@@ -141,8 +141,8 @@ func DeletedAfter(change RolledFor) RolledFor {
 // IsDeleted reports whether the workload was rolled because the source was deleted.
 func (r RolledFor) IsDeleted() bool { return r.has(deletedContent) }
 
-// Owed returns the entry of a source that the workload is still to be rolled for. It differs from that of every change, and no entry is older. Its
-// scope is empty if any key may be the one that has changed.
+// Owed returns the record entry of a source that the workload is still to be rolled for. It differs from the entry of every change and counts as the
+// oldest. Its scope is empty if the changed key is unknown.
 func Owed(change RolledFor) RolledFor {
 	content, scope := owedContent, change.Scope
 	if change.IsDeleted() {
@@ -157,18 +157,18 @@ func Owed(change RolledFor) RolledFor {
 // OwesDeletion reports whether the workload is still to be rolled because the source was deleted.
 func (r RolledFor) OwesDeletion() bool { return r.has(owedDeletion) }
 
-// IsOwed reports whether the workload is still to be rolled for the source, whatever the source has.
+// IsOwed reports whether the workload is still to be rolled for the source, for its content or its deletion.
 func (r RolledFor) IsOwed() bool { return r.has(owedContent) || r.has(owedDeletion) }
 
-// shortHash returns the first bytes of the SHA-256 of a text, in hexadecimal, for names that everyone derives in the same way.
+// shortHash returns the first bytes of the SHA-256 of a text in hexadecimal, for names that all clients derive alike.
 func shortHash(text string, bytes int) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:bytes])
 }
 
-// lowWater replaces the fingerprint in an entry about sources that the record had no room for: those of one kind that only patterns match, or those
-// in one store, because each store has its own clock. The workload is done with their changes up to the version of the entry.
+// lowWater replaces the fingerprint in an entry for sources without room in the record: those of a kind that only patterns match, or those in one
+// store, because each store has its own clock. Their changes are done up to the version of the entry.
 const lowWater = "-"
 
-// IsLowWater reports whether the entry is about sources that the record had no room for.
+// IsLowWater reports whether the entry stands for sources without room in the record.
 func (r RolledFor) IsLowWater() bool { return r.Fingerprint == lowWater }

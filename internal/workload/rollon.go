@@ -13,20 +13,20 @@ import (
 // AnnotationRollOn is the annotation, on a workload or its pod template, that lists what the workload rolls on.
 const AnnotationRollOn = "keyturn.dev/roll-on"
 
-// autoWords are the words for all that the pod spec references, of every kind or of one. A new kind of source needs a word.
+// autoWords are the words for all sources that the pod spec references, of every kind or of one. A new kind of source needs a word.
 var autoWords = map[string]events.Kind{
 	"auto": "", "secrets": events.KindSecret, "configmaps": events.KindConfigMap, "secretproviderclasses": events.KindSecretProviderClass,
 	"openbao": events.KindOpenBao,
 }
 
-// everyKey, after #, means that every key counts, whichever keys the pods are seen to read.
+// everyKey, after #, means that every key counts, regardless of the keys that the pods read.
 const everyKey = "*"
 
 // openBaoItem starts an item that is a path in a secret store: openbao:<path>, or openbao:<store>:<path> for one store only.
 const openBaoItem = "openbao:"
 
-// readRollOn reads keyturn.dev/roll-on of the workload, or that of its pod template if the workload has none. It reports whether that lists what to
-// roll on, so that --roll-all adds nothing.
+// readRollOn reads keyturn.dev/roll-on of the workload, or of its pod template if the workload has none. It reports whether the annotation is a list
+// of sources, to which --roll-all adds nothing.
 func (r *rules) readRollOn(workload, template map[string]string) (lists bool) {
 	text, ok := workload[AnnotationRollOn]
 	if !ok {
@@ -48,7 +48,7 @@ func (r *rules) readRollOn(workload, template map[string]string) (lists bool) {
 			continue
 		}
 		empty = false
-		// An item that is invalid counts, too: its author meant a list.
+		// An invalid item counts, too, because its author intended a list.
 		lists = lists || !strings.HasPrefix(item, "!")
 		r.readItem(item)
 	}
@@ -82,7 +82,7 @@ func (r *rules) readItem(text string) {
 	}
 }
 
-// source reads <kind>/<name>#<key>, and returns what is wrong with it.
+// source reads <kind>/<name>#<key>, and returns its problem or "".
 func (r *rule) source(text string) string {
 	if text == "none" {
 		return "none must be the only item"
@@ -119,8 +119,8 @@ func listsKeys(kind events.Kind) bool {
 	return kind == events.KindSecret || kind == events.KindConfigMap
 }
 
-// storePath reads <path>#<key> or <store>:<path>#<key>, and returns what is wrong with it. A colon in the first segment ends the name of a store. The
-// key is for people only: events do not say which keys of a secret in a store have changed.
+// storePath reads <path>#<key> or <store>:<path>#<key>, and returns its problem or "". A colon in the first segment ends the name of a store. The key
+// is only informative: events do not say which keys of a secret in a store have changed.
 func (r *rule) storePath(text string) string {
 	path, key, keyed := strings.Cut(text, "#")
 	first, _, _ := strings.Cut(path, "/")
@@ -143,7 +143,7 @@ func (r *rule) storePath(text string) string {
 	return ""
 }
 
-// maxStorePath is how long a path in a secret store may be, in bytes.
+// maxStorePath is the maximum length of a path in a secret store, in bytes.
 const maxStorePath = 1024
 
 // objectKind returns the kind of sources of the API server with the given name, or "" if there is none.
@@ -155,7 +155,7 @@ func objectKind(text string) events.Kind {
 	return kind
 }
 
-// rollOnAllowed says what is allowed. A new kind of source is to be named here, too.
+// rollOnAllowed describes the valid items. Add new kinds of sources here.
 const rollOnAllowed = "allowed are none, or any of auto, secrets, configmaps, secretproviderclasses, openbao, " +
 	"<kind>/<name>, <kind>/<name>#<key>, <kind>/<name>#*, !<kind>/<name> and !<kind>/<name>#<key>, " +
 	"where <kind> is secret or configmap or secretproviderclass, and openbao:<mount>/<path> or openbao:<store>:<mount>/<path>; " +

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// argoRollouts is the kind Rollout of Argo Rollouts 1.0 or later, where the status has a phase. It is no target of a configuration: a Rollout may run
-// the pods of a Deployment (workloadRef), is aborted, and restarts pods by spec.restartAt. Such a Deployment is the workload, with the phase and the
-// annotations of its Rollout, because one patch writes one object.
+// argoRollouts is the kind Rollout of Argo Rollouts 1.0 or later, whose status has a phase. It cannot be a target from configuration: a Rollout may
+// run the pods of a Deployment (workloadRef), may be aborted, and restarts pods by spec.restartAt. With workloadRef, the Deployment is the workload,
+// with the phase and annotations of its Rollout, because one patch writes one object.
 var argoRollouts = Kind{
 	Name: "rollout", APIVersion: "argoproj.io/v1alpha1", Title: "Rollout", Resource: "rollouts.argoproj.io",
 	Custom: true, Manifest: "deploy/components/argo-rollouts",
@@ -56,12 +56,12 @@ var argoRollouts = Kind{
 	template: specTemplate, strategy: annotatingOrRestarting,
 }
 
-// rollout has the fields of a Rollout that are read.
+// rollout contains the fields of a Rollout that are read.
 type rollout struct {
 	Meta metav1.ObjectMeta `json:"metadata"`
 	Spec struct {
 		Replicas *int32 `json:"replicas"`
-		// RestartAt is kept as it is written: a patch tests it.
+		// RestartAt is kept as written, because a patch tests it.
 		RestartAt string                 `json:"restartAt"`
 		Template  corev1.PodTemplateSpec `json:"template"`
 		// WorkloadRef names the workload with the pod template, if the Rollout has none.
@@ -80,9 +80,9 @@ type rollout struct {
 	Status struct {
 		Phase   string `json:"phase"`
 		Message string `json:"message"`
-		// Abort is kept as it is written: a patch tests it.
+		// Abort is kept as written, because a patch tests it.
 		Abort *bool `json:"abort"`
-		// RestartedAt is the newest RestartAt for which no older pod is left.
+		// RestartedAt is the newest RestartAt from before which no pods are left.
 		RestartedAt string `json:"restartedAt"`
 		// ObservedGeneration is a number, as text.
 		ObservedGeneration string `json:"observedGeneration"`
@@ -94,7 +94,7 @@ type rollout struct {
 		AvailableReplicas int32  `json:"availableReplicas"`
 		CurrentStepIndex  *int32 `json:"currentStepIndex"`
 
-		// CurrentPodHash is the hash of the current pod template, and StableRS that of the last template that completed all steps.
+		// CurrentPodHash is the hash of the current pod template, and StableRS that of the last template that has completed all steps.
 		CurrentPodHash string `json:"currentPodHash"`
 		StableRS       string `json:"stableRS"`
 	} `json:"status"`
@@ -106,7 +106,7 @@ type rolloutStep struct {
 	Experiment *struct{} `json:"experiment"`
 }
 
-// progress follows the phase, in which the controller reports its progress.
+// progress returns the progress according to the phase.
 func (r *rollout) progress() Progress {
 	status, pods := &r.Status, replicas(r.Spec.Replicas)
 	old := status.Replicas - status.UpdatedReplicas
@@ -138,14 +138,14 @@ func (r *rollout) progress() Progress {
 		return p.is(Waiting, fmt.Sprintf("step %d of the canary is an analysis or an experiment", index+1))
 	}
 	if !restarted && r.isPromoted() {
-		// All pods are new. The phase is not Healthy only because a restart is outstanding, which may be scheduled for much later.
+		// All pods are new. The phase is not Healthy only because of an outstanding restart, which may be scheduled for much later.
 		return p.is(Complete, "")
 	}
 	p.Unready = restarted && status.StableRS != "" && status.StableRS == status.CurrentPodHash && status.UpdatedReplicas >= pods
 	return p.is(Progressing, status.Message)
 }
 
-// scheduled returns the time of a restart that people have scheduled. It is zero if that has come, or if a roll may have set it.
+// scheduled returns the time of a future restart that a user has scheduled. It is zero if there is none, or if a roll may have set it.
 func (r *rollout) scheduled() time.Time {
 	at, err := time.Parse(time.RFC3339, r.Spec.RestartAt)
 	if err != nil || !at.After(newestTouch(&r.Meta).Add(restartDelay)) {
@@ -154,19 +154,19 @@ func (r *rollout) scheduled() time.Time {
 	return at
 }
 
-// isAborted reports whether the rollout was aborted, by a person or an analysis, and has not been retried.
+// isAborted reports whether a person or an analysis aborted the rollout and nobody has retried it.
 func (r *rollout) isAborted() bool { return r.Status.Abort != nil && *r.Status.Abort }
 
-// isPromoted reports whether all pods are of the current template and available. The phase is then Healthy, unless a restart is outstanding.
+// isPromoted reports whether all pods have the current template and are available. The phase is then Healthy, unless a restart is outstanding.
 func (r *rollout) isPromoted() bool {
 	status, strategy := &r.Status, &r.Spec.Strategy
-	keepsOld := strategy.BlueGreen != nil || strategy.Canary.TrafficRouting != nil // for a while, without traffic
+	keepsOld := strategy.BlueGreen != nil || strategy.Canary.TrafficRouting != nil // They stay for a while, without traffic.
 	return status.StableRS != "" && status.StableRS == status.CurrentPodHash && status.UpdatedReplicas >= replicas(r.Spec.Replicas) &&
 		status.AvailableReplicas >= status.UpdatedReplicas && (keepsOld || status.Replicas <= status.UpdatedReplicas)
 }
 
-// restarts reports whether a roll restarts the pods and leaves the pod template. A Rollout without a template of its own is never restarted: the
-// workload with the template also has the record, and one patch writes both.
+// restarts reports whether a roll restarts the pods without a change of the pod template. A Rollout without its own template is never restarted: the
+// record is on the workload with the template, and one patch writes both.
 func (r *rollout) restarts() bool {
 	return r.Spec.WorkloadRef == nil && r.Meta.Annotations[annotationRolloutStrategy] == "restart"
 }
@@ -177,7 +177,7 @@ func (r *rollout) isObserved() bool {
 	return err == nil && observed >= r.Meta.Generation
 }
 
-// waitingStep returns the index of the current step of a canary, and whether it has no time limit: no pod is replaced during it.
+// waitingStep returns the index of the current step of a canary, and whether the step waits without a time limit and replaces no pods.
 func (r *rollout) waitingStep() (index int32, waits bool) {
 	steps := r.Spec.Strategy.Canary.Steps
 	if i := r.Status.CurrentStepIndex; i != nil && *i >= 0 && int(*i) < len(steps) {
@@ -189,7 +189,7 @@ func (r *rollout) waitingStep() (index int32, waits bool) {
 // annotationRolloutStrategy, on a Rollout, is an annotation of Reloader. With "restart", pods are replaced without a change of the template.
 const annotationRolloutStrategy = "reloader.stakater.com/rollout-strategy"
 
-// annotatingOrRestarting replaces the pods of a Rollout by annotations on the pod template, or by a restart and annotations on the Rollout.
+// annotatingOrRestarting replaces the pods of a Rollout by annotations on the pod template, or by a restart with annotations on the Rollout.
 var annotatingOrRestarting = strategy{
 	change: func(w *Workload, template string, m mark) []operation {
 		if !w.restarts {
@@ -206,9 +206,9 @@ var annotatingOrRestarting = strategy{
 	revision: func(p parts) string {
 		ofTemplate, ofRestart := annotating.revision(p), p.meta.Annotations[annotationRevision]
 		if p.restartAt == "" {
-			ofRestart = "" // Someone has cancelled it.
+			ofRestart = "" // A user has cancelled the restart.
 		}
-		// Switching between the two ways does not undo the last roll. The record tells which way that was.
+		// A switch between the two methods does not undo the last roll. The record tells which method it used.
 		recorded := revisionOf(p.meta.Annotations[annotationRolled], p.meta.Annotations[annotationReverted])
 		if ofTemplate == recorded || !p.restarts && ofRestart != recorded {
 			return ofTemplate
@@ -217,11 +217,11 @@ var annotatingOrRestarting = strategy{
 	},
 }
 
-// Restarts reports whether a roll restarts the pods and leaves the template as it is.
+// Restarts reports whether a roll restarts the pods without a change of the template.
 func (w *Workload) Restarts() bool { return w.restarts }
 
-// nextRestart returns the spec.restartAt for a change that pods read if they start at readFrom or later: the controller replaces older ones.
-// So it is after the newest write, which may be of a status after pods started, and after the current one: otherwise no pod would be replaced.
+// nextRestart returns the spec.restartAt that replaces all pods from before readFrom, when pods start to read a change. It must be after the newest
+// write, which may be a status from after a start of pods, and after the current value: otherwise, no pods would be replaced.
 func (w *Workload) nextRestart(readFrom time.Time) string {
 	next := later(readFrom, w.lastWrite.Add(restartDelay))
 	if held, err := time.Parse(time.RFC3339, w.restartAt); err == nil && !next.After(held) {
@@ -234,7 +234,7 @@ func (w *Workload) nextRestart(readFrom time.Time) string {
 func isRestarted(wanted, done string) bool {
 	want, err := time.Parse(time.RFC3339, wanted)
 	if err != nil {
-		return true // There was none.
+		return true // There was no restart.
 	}
 	last, err := time.Parse(time.RFC3339, done)
 	return err == nil && !last.Before(want)

@@ -11,7 +11,7 @@ import (
 // maxAnnotation is the maximum length of an annotation in bytes. Kubernetes allows 256 KiB for all annotations of an object.
 const maxAnnotation = 16 << 10
 
-// maxItems is how many items an annotation may have. Each takes some 200 bytes.
+// maxItems is the maximum number of items in an annotation. Each takes some 200 bytes of memory.
 const maxItems = 1000
 
 // rule is one item of an annotation.
@@ -25,15 +25,15 @@ type rule struct {
 	store string
 	// name matches the names of sources. Nil means every name.
 	name matcher
-	// key is a data key of the source. Empty means everything that the pods read of the source.
+	// key is a data key of the source. Empty means all keys that the pods read.
 	key string
-	// granted says which secrets in stores may be named.
+	// granted contains the secrets in stores that may be named.
 	granted granted
-	// whole means that every key counts, whatever the pods read. Such a rule names sources.
+	// whole means that every key counts, regardless of the keys that the pods read. Such a rule names sources.
 	whole bool
 }
 
-// compare orders rules as Wants tries them: by reason, and with the same reason those that include every key first.
+// compare orders rules as Wants tries them: by reason, and for equal reasons those with every key first.
 func (r rule) compare(other rule) int {
 	switch {
 	case r.reason != other.reason:
@@ -46,7 +46,7 @@ func (r rule) compare(other rule) int {
 	return 1
 }
 
-// isLike reports whether both rules are read from the same item.
+// isLike reports whether both rules come from the same item.
 func (r rule) isLike(other rule) bool {
 	return r.reason == other.reason && r.annotation == other.annotation && r.item == other.item && r.kind == other.kind
 }
@@ -62,7 +62,7 @@ type rules struct {
 	itemErrors
 }
 
-// fits reports whether an annotation is short enough to be read.
+// fits reports whether an annotation is within the limits.
 func (r *rules) fits(annotation, text string) bool {
 	if len(text) > maxAnnotation {
 		r.fail(annotation, "", fmt.Sprintf("is %d bytes long, want at most %d", len(text), maxAnnotation))
@@ -75,7 +75,7 @@ func (r *rules) fits(annotation, text string) bool {
 	return true
 }
 
-// maxItemErrors is how many errors of one annotation are kept. An annotation may have thousands of items.
+// maxItemErrors is the maximum number of stored errors of one annotation, which may have thousands of items.
 const maxItemErrors = 10
 
 // itemErrors collects the errors of annotations, one annotation after the other.
@@ -98,15 +98,15 @@ func (e itemErrors) list() []error {
 	return list
 }
 
-// itemError reports what is wrong with one item of an annotation.
+// itemError is the problem of one item of an annotation.
 type itemError struct {
 	// annotation is the key of the annotation.
 	annotation string
-	// item is the item as it was written. It is empty if the whole annotation is wrong.
+	// item is the item as written. It is empty if the whole annotation is invalid.
 	item string
-	// problem is what is wrong, and what is allowed.
+	// problem says what is wrong, and what is allowed.
 	problem string
-	// more is how many more errors the annotation has.
+	// more is the number of further errors of the annotation.
 	more int
 }
 

@@ -29,7 +29,7 @@ func RefersTo(kind events.Kind, name string, source events.Source) bool {
 	return kind == source.Kind && isCalled(source, exactly(name))
 }
 
-// isCalled reports whether one of the names of a source matches. It runs for each reference of each dependent of each event, so it allocates no list.
+// isCalled reports whether one of the names of a source matches. It runs for each reference of each dependent of each event, so it allocates nothing.
 func isCalled(source events.Source, name matcher) bool {
 	if source.Kind != events.KindOpenBao {
 		return name.MatchString(source.Name)
@@ -43,7 +43,7 @@ func isIn(store string, source events.Source) bool {
 	return source.Kind == events.KindOpenBao && name == store
 }
 
-// SourceNamed returns the key in the index of the source that a workload in the given namespace refers to by name.
+// SourceNamed returns the source in the index that a workload in the given namespace refers to by name.
 func SourceNamed(kind events.Kind, namespace, name string) events.Source {
 	if kind == events.KindOpenBao {
 		namespace = ""
@@ -51,7 +51,7 @@ func SourceNamed(kind events.Kind, namespace, name string) events.Source {
 	return events.Source{Kind: kind, Namespace: namespace, Name: name}
 }
 
-// matcher reports which source names an item of an annotation refers to. It may be a *regexp.Regexp.
+// matcher matches the names of sources for an item of an annotation. It may be a *regexp.Regexp.
 type matcher interface {
 	MatchString(name string) bool
 }
@@ -61,11 +61,11 @@ type exactly string
 
 func (e exactly) MatchString(name string) bool { return name == string(e) }
 
-// glob matches a name or a path, with * for any characters, slashes included, and ? for a single one. It has the form that path.Match takes, which
-// is the text itself if that is a name.
+// glob matches a name or a path, with * for any characters, including slashes, and ? for a single one. It is a pattern for path.Match, so that a
+// plain name is its own pattern.
 type glob string
 
-// noSlash replaces slashes, which the wildcards of path.Match do not match, by a character that the names of secrets do not have.
+// noSlash replaces slashes, which the wildcards of path.Match do not match. Names of secrets do not contain it.
 const noSlash = "\x00"
 
 func pathGlob(text string) glob {

@@ -13,8 +13,8 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// StoreAccess says which namespaces may name which secrets in stores in keyturn.dev/roll-on, beside those that their pods are seen to read. Otherwise
-// whoever may edit a workload could learn which paths exist, and when each is rotated. It is a file, because others may label namespaces, too.
+// StoreAccess contains the secrets in stores that namespaces may name in keyturn.dev/roll-on, besides those that their pods read. Otherwise, anyone
+// who may edit a workload could learn which paths exist and when they are rotated. It is a file, as others may label namespaces, too.
 type StoreAccess struct {
 	Grants []StoreGrant `json:"grants"`
 }
@@ -25,8 +25,8 @@ type StoreGrant struct {
 	Namespaces []string `json:"namespaces"`
 	// Store is the name of a store, or * for every store. Required.
 	Store string `json:"store"`
-	// Paths are paths of secrets, each of which includes everything below it: <mount>/<path> without data/, preceded by the store's namespace if
-	// that is not the root. A single * means every path. Required.
+	// Paths are paths of secrets, each of which includes everything below it: <mount>/<path> without data/, preceded by the store's namespace if it
+	// is not the root. A single * means every path. Required.
 	Paths []string `json:"paths"`
 }
 
@@ -105,7 +105,7 @@ func (g granted) allow(source events.Source) bool {
 	return err == nil && g.cover(path.Store, path.Full())
 }
 
-// cover reports whether a path may be named. If store is empty, the path may be granted in any store.
+// cover reports whether a path may be named. If store is empty, a grant for any store is enough.
 func (g granted) cover(store, path string) bool {
 	return slices.ContainsFunc(g, func(grant StoreGrant) bool {
 		return (grant.Store == everything || grant.Store == store || store == "") && slices.ContainsFunc(grant.Paths, func(above string) bool {
@@ -114,7 +114,7 @@ func (g granted) cover(store, path string) bool {
 	})
 }
 
-// grant limits items about stores to what is granted or seen to be read. It returns a problem for each that then matches nothing.
+// grant limits items about stores to granted secrets and those that pods read. It returns a problem for each item that then matches nothing.
 func (o OptIn) grant(granted granted, refs []Reference) []error {
 	var problems itemErrors
 	for i := range o.include {
@@ -131,7 +131,7 @@ func (o OptIn) grant(granted granted, refs []Reference) []error {
 	return problems.list()
 }
 
-// mayName reports whether the rule, which covers the source, applies even if the pods are not seen to read the source.
+// mayName reports whether the rule, which covers the source, applies even if the pods are not known to read the source.
 func (r *rule) mayName(source events.Source) bool {
 	return r.kind != events.KindOpenBao || r.name == nil || r.granted.allow(source)
 }
@@ -139,7 +139,7 @@ func (r *rule) mayName(source events.Source) bool {
 // names reports whether the rule, which covers the source, names it and may do so.
 func (r *rule) names(source events.Source) bool { return r.reason == byName && r.mayName(source) }
 
-// namesNothing reports whether the rule names secrets in stores, none of which is granted.
+// namesNothing reports whether the rule names only secrets in stores that are not granted.
 func (r *rule) namesNothing() bool {
 	if r.kind != events.KindOpenBao || r.name == nil {
 		return false
@@ -150,12 +150,12 @@ func (r *rule) namesNothing() bool {
 	return len(r.granted) == 0
 }
 
-// means reports whether the rule may refer to what the pods read, in any store.
+// means reports whether the rule may refer to a reference of the pods, in any store.
 func (r *rule) means(ref Reference) bool {
 	path, exact := r.name.(exactly)
 	return ref.Kind == r.kind && (r.name.MatchString(ref.Name) || r.name.MatchString(withoutData(ref.Name)) ||
 		exact && withoutData(string(path)) == ref.Name)
 }
 
-// withoutData converts a path from the form of the API of a KV v2 engine, with "data", to the form that the store's command line takes.
+// withoutData converts a path from the API form of a KV v2 engine, with "data", to that of the store's command line.
 func withoutData(path string) string { return strings.Replace(path, "/data/", "/", 1) }

@@ -11,15 +11,15 @@ import (
 type strategy struct {
 	// change returns the operations that cause the pods to be replaced. template is the path of the pod template.
 	change func(w *Workload, template string, m mark) []operation
-	// revision returns the revision that the last such change wrote, or "" if there was none.
+	// revision returns the revision that the last change wrote, or "" if there was none.
 	revision func(parts) string
-	// wrote reports whether a workload has what such a change has just written besides the revision. It is nil if only the revision is written.
+	// wrote reports whether a workload has what a change has just written besides the revision. It is nil if only the revision is written.
 	wrote func(*Workload) bool
-	// where names the field that is written, if the API server may not know it. It is empty if the pod template is changed.
+	// where is the written field, if the API server may not know it. It is empty if the pod template is changed.
 	where string
 }
 
-// Accepted returns an error that wraps ErrStripped if the response to a patch that rolls lacks what causes pods to be replaced.
+// Accepted returns an error that wraps ErrStripped if the response to a patch that rolls lacks the change that replaces pods.
 func (k Kind) Accepted(after *Workload, p Patch) error {
 	switch s := k.strategy; {
 	case after.Revision == p.Revision && (s.wrote == nil || s.wrote(after)):
@@ -34,13 +34,13 @@ func (k Kind) Accepted(after *Workload, p Patch) error {
 type mark struct {
 	// revision is a digest of the record. It differs from roll to roll.
 	revision string
-	// cause tells people what the roll is for.
+	// cause is the reason for the roll, for users.
 	cause string
 	// traceparent is the trace context of the change, empty if it has none.
 	traceparent string
-	// readFrom is the time from which pods start with all changes that the roll is for.
+	// readFrom is the time from which starting pods read all changes of the roll.
 	readFrom time.Time
-	// others are the operations that write what Reloader would write on the pod template. They come last, when the template has annotations.
+	// others are the operations that write Reloader's marker or variables on the pod template. They come last, when the template has annotations.
 	others []operation
 }
 
@@ -58,7 +58,7 @@ var annotating = strategy{
 	revision: func(p parts) string { return p.template.Annotations[annotationRevision] },
 }
 
-// annotate returns the operations that write a mark into the annotations at a path. Traced says that they have an earlier trace context.
+// annotate returns the operations that write a mark into the annotations at a path. Traced says that these have an earlier trace context.
 func annotate(annotations string, traced bool, m mark) []operation {
 	at := func(name string) string { return annotations + "/" + pointer(name) }
 	operations := []operation{add(at(annotationRevision), m.revision), add(at(events.AnnotationCause), m.cause)}

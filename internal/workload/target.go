@@ -13,19 +13,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// target is a kind of custom resource that is rolled by configuration. Code for each operator would need its Go types, and a release for each that is
-// missing. It is a file of who operates the cluster, and no custom resource: who may write that would extend what the actuator does.
+// target is a kind of custom resource that is rolled by configuration, because code for each operator would need its Go types and a release for each
+// new one. The configuration is a file of the cluster's operator, not a custom resource, because its author extends the actuator's actions.
 //
-// A trigger is one place, so that a patch can test it and a policy can allow it alone. CEL and all of JSONPath compute, so paths are a part of
-// JSONPath. What the trigger holds takes the place of the pod template: whether another change of the spec replaces pods is not known, which rolls
-// once too often rather than once too little. A field cannot say what it is for, so the revision is then on the object. Operators copy annotations
-// downwards, so of an owner and its workload the keyturn.dev/roll-on: none of the owner wins.
+// A trigger is a single place, so that a patch can test it and a policy can allow it alone. CEL and full JSONPath can compute, so paths are a subset
+// of JSONPath. The trigger's value takes the place of the pod template: it is unknown whether other changes of the spec replace pods, so a workload
+// may roll once too often but not once too little. A field cannot contain the cause, so the revision is then on the object. Operators copy
+// annotations to their workloads, so keyturn.dev/roll-on of an owner and of its workload are merged, and none on the owner wins.
 type target struct {
 	TargetConfig
 	trigger targetTrigger
 }
 
-// targetManifest is the page that says how to grant the permissions on a target.
+// targetManifest is the page about the permissions on a target.
 const targetManifest = "docs/how-to/custom-resources.md"
 
 // kind returns the kind in the table.
@@ -72,7 +72,7 @@ func (t target) read(obj runtime.Object) (parts, bool) {
 	return p, true
 }
 
-// podTemplate returns the pod template, which is empty if the kind has none. It is also empty if there is an error.
+// podTemplate returns the pod template, which is empty if the kind has none or if there is an error.
 func (t target) podTemplate(object map[string]any) (*corev1.PodTemplateSpec, error) {
 	template := &corev1.PodTemplateSpec{}
 	values := t.Template.Values(object)
@@ -81,13 +81,13 @@ func (t target) podTemplate(object map[string]any) (*corev1.PodTemplateSpec, err
 	}
 	fields, _ := values[0].(map[string]any)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, template); err != nil {
-		// The error of the converter is dropped: it may quote values.
+		// The converter's error is dropped, because it may contain values.
 		return &corev1.PodTemplateSpec{}, &itemError{annotation: t.Template.String(), problem: "is no pod template; what it reads is not known"}
 	}
 	return template, nil
 }
 
-// pods returns the desired number of pods, or 1 if it is not known.
+// pods returns the desired number of pods, or 1 if it is unknown.
 func (t target) pods(object map[string]any) int32 {
 	text, ok := t.Replicas.Text(object)
 	count, err := strconv.ParseInt(text, 10, 32)
@@ -109,7 +109,7 @@ func (t target) excludes(name string) []rule {
 	return list
 }
 
-// add adds what an object names.
+// add adds the sources that an object names.
 func (r targetRead) add(object map[string]any, found uses) {
 	kind := objectKind(r.Kind)
 	for _, value := range r.Path.Values(object) {
@@ -134,7 +134,7 @@ func (w *Workload) readTarget(p parts, reading Reading) {
 	if of.owned && w.Revision != "" && w.Progress.State == Complete {
 		w.Progress = w.Progress.is(Progressing, "it is the controller of no workload that is known")
 		if len(reading.Unwatched) > 0 {
-			// The workloads that it controls may be of these kinds. Its rollout would seem to have failed, and others would wait for it.
+			// The workloads that it controls may be of these kinds. As Progressing, its rollout would seem to fail, and others would wait for it.
 			w.Progress = w.Progress.is(Complete, fmt.Sprintf(
 				"it was written; it is the controller of no workload that is known, but workloads of the kinds %s are not watched",
 				strings.Join(reading.Unwatched, ", ")))
@@ -142,7 +142,7 @@ func (w *Workload) readTarget(p parts, reading Reading) {
 	}
 }
 
-// holds reports whether an object passes the test. A missing field equals nothing.
+// holds reports whether an object passes the test. A missing field is not equal to anything.
 func (t targetTest) holds(object map[string]any) bool {
 	if t.Missing {
 		return len(t.Path.Values(object)) == 0
@@ -154,7 +154,7 @@ func (t targetTest) holds(object map[string]any) bool {
 	return known && slices.Contains(t.Path.Texts(object), want)
 }
 
-// String says what the test requires. It quotes nothing of an object.
+// String describes the test. It contains no values of an object.
 func (t targetTest) String() string {
 	switch {
 	case t.Missing:
@@ -188,7 +188,7 @@ func (s targetStatus) progress(object map[string]any, generation int64, pods int
 			p.Done++
 		}
 	}
-	// This comes first, because a suspended controller observes nothing.
+	// This comes first, because a suspended controller does not observe changes.
 	for _, t := range s.Waiting {
 		if t.holds(object) {
 			return p.is(Waiting, t.String())

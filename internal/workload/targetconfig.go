@@ -17,55 +17,55 @@ type TargetConfig struct {
 	Resource   string `json:"resource"`
 	// Name is the name for kubectl and in outcomes. Default: the kind in lower case.
 	Name string `json:"name"`
-	// Template is the path of a pod template, everything that its pods read counts. Default: the kind has none.
+	// Template is the path of a pod template, whose references all count. Default: the kind has none.
 	Template kube.FieldPath `json:"template"`
-	// Reads are other fields that name what the pods read. What the pods of workloads that it controls read always counts.
+	// Reads are other fields with names of sources. References of workloads that the object controls always count.
 	Reads []targetRead `json:"reads"`
 	// Ignores are sources that do not count although the pods read them, as <kind>/<name>, where {name} is replaced by the name of the object.
 	Ignores []string `json:"ignores"`
-	// Replicas is the path of the number of pods. An object without pods is rolled without waiting for a slot. Default: every object has pods.
+	// Replicas is the path of the number of pods. An object without pods needs no slot. Default: every object has pods.
 	Replicas kube.FieldPath `json:"replicas"`
-	// Trigger is what is written to have the pods replaced. Required.
+	// Trigger is the place that is written to replace the pods. Required.
 	Trigger targetTriggerConfig `json:"trigger"`
 	// Status says how to read the progress. Default: it is unknown, and a rollout counts as complete.
 	Status targetStatus `json:"status"`
 }
 
-// targetRead is where an object names sources.
+// targetRead is a field in which an object names sources.
 type targetRead struct {
 	// Kind is secret, configmap or secretproviderclass. Required.
 	Kind string `json:"kind"`
 	// Path is the path of the names, or of objects with names. Required.
 	Path kube.FieldPath `json:"path"`
-	// Name and Key are paths within those objects: of the name, and of the data key. Default: the name is at Path itself, and all keys are read.
+	// Name and Key are paths in the objects at Path: of the name, and of the data key. Default: the name is at Path itself, and all keys are read.
 	Name kube.FieldPath `json:"name"`
 	Key  kube.FieldPath `json:"key"`
 }
 
-// targetTriggerConfig is what is written to have pods replaced: annotations, or one field.
+// targetTriggerConfig is the place that is written to replace pods: annotations, or one field.
 type targetTriggerConfig struct {
 	// Annotations is the path of a map of annotations that the pods get.
 	Annotations kube.FieldPath `json:"annotations"`
 	// Field is the path of a string field in the spec, or of one of the object's annotations.
 	Field kube.FieldPath `json:"field"`
-	// Value is what the field is set to: revision, which differs from roll to roll, or time. If it is empty, the field is set to Text.
+	// Value is the kind of value for the field: revision, which differs for each roll, or time. If it is empty, the field is set to Text.
 	Value string `json:"value"`
 	Text  string `json:"text"`
 }
 
-// The values of targetTriggerConfig.Value.
+// These are the values of targetTriggerConfig.Value.
 const (
 	valueRevision = "revision"
 	valueTime     = "time"
 )
 
-// targetStatus says how a controller reports its progress.
+// targetStatus describes how a controller reports its progress.
 type targetStatus struct {
 	// ObservedGeneration is the path of the generation that the rest of the status is about. Default: it is always about the newest one.
 	ObservedGeneration kube.FieldPath `json:"observedGeneration"`
-	// Observed must all hold before the rest counts. A comparison with a missing field holds, because nobody has asked for anything yet.
+	// Observed must all hold before the rest counts. A comparison with a missing field holds, because no roll was requested yet.
 	Observed []targetTest `json:"observed"`
-	// Done must all hold for a complete rollout. If one of Failed holds, the controller has given up, and if one of Waiting, it waits for people.
+	// Done must all hold for a complete rollout. If one of Failed holds, the controller has given up. If one of Waiting holds, it waits for people.
 	Done    []targetTest `json:"done"`
 	Failed  []targetTest `json:"failed"`
 	Waiting []targetTest `json:"waiting"`
@@ -78,21 +78,21 @@ type targetTest struct {
 	Path       kube.FieldPath `json:"path"`
 	Equals     string         `json:"equals"`
 	EqualsPath kube.FieldPath `json:"equalsPath"`
-	// Missing requires that there is no such field.
+	// Missing requires that the field does not exist.
 	Missing bool `json:"missing"`
 }
 
 // nameOfObject is replaced by the name of an object in TargetConfig.Ignores.
 const nameOfObject = "{name}"
 
-// compile returns the target, and a line for each problem of its configuration, beginning with the field.
+// compile returns the target, and a line for each problem of its configuration, which begins with the field.
 func (c TargetConfig) compile() (target, []string) {
 	p, isNamed := targetProblems{}, c.Name != ""
 	if !isNamed {
 		c.Name = strings.ToLower(c.Kind)
 	}
 	if p.group(c); len(p.list) > 0 {
-		return target{TargetConfig: c}, p.list // Whatever else is wrong, mending it would not help.
+		return target{TargetConfig: c}, p.list // Further problems would not matter.
 	}
 	p.identity(c, isNamed)
 	p.path("template", c.Template)
@@ -117,14 +117,14 @@ func (c TargetConfig) compile() (target, []string) {
 	return t, p.list
 }
 
-// targetProblems collects what is wrong with a target.
+// targetProblems collects the problems of a target.
 type targetProblems struct{ list []string }
 
 func (p *targetProblems) add(form string, values ...any) {
 	p.list = append(p.list, fmt.Sprintf(form, values...))
 }
 
-// group checks whether there can be targets of an API group.
+// group checks whether kinds of an API group can be targets.
 func (p *targetProblems) group(c TargetConfig) {
 	group, _, _ := strings.Cut(c.APIVersion, "/")
 	if known := knownGroups[group]; known != "" {
@@ -134,13 +134,13 @@ func (p *targetProblems) group(c TargetConfig) {
 	}
 }
 
-// knownGroups says what is done about the custom resources of an API group without configuration.
+// knownGroups says, for some API groups, how Keyturn handles their custom resources without a target.
 var knownGroups = map[string]string{
 	"argoproj.io":         "a Rollout is rolled without one",
 	"external-secrets.io": "an ExternalSecret is synced by --force-sync, also when a Secret or ConfigMap that its templateFrom names changes",
 }
 
-// identity checks how the kind is named.
+// identity checks the names of the kind.
 func (p *targetProblems) identity(c TargetConfig, isNamed bool) {
 	err := events.ValidateWorkloadKind(c.Name, c.APIVersion, c.Resource)
 	field, problem, _ := strings.Cut(fmt.Sprint(err), ": ")

@@ -41,7 +41,7 @@ func ReadTargets(name string) (Kinds, error) {
 	return kinds, errors.Join(problems...)
 }
 
-// targetFiles returns the files that a name stands for. The kubelet adds names with a dot to a folder into which a ConfigMap is mounted.
+// targetFiles returns the files of a name. It skips names that begin with a dot, which the kubelet adds to the mounted folder of a ConfigMap.
 func targetFiles(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {
@@ -63,7 +63,7 @@ func targetFiles(name string) ([]string, error) {
 	return files, nil
 }
 
-// parseTargets reads the content of a file, in YAML. Earlier has the kinds of the files before it.
+// parseTargets reads the content of a YAML file. Earlier contains the kinds of the files before it.
 func parseTargets(content []byte, file string, earlier Kinds) (Kinds, error) {
 	var config struct {
 		Targets []TargetConfig `json:"targets"`
@@ -88,7 +88,7 @@ func parseTargets(content []byte, file string, earlier Kinds) (Kinds, error) {
 	return kinds, errors.Join(problems...)
 }
 
-// Owners maps the kinds whose objects are rolled instead of the workloads that they control to their names in the table.
+// Owners maps the kinds that are rolled instead of the workloads that they control to their names in the table.
 type Owners map[schema.GroupKind]string
 
 // Owners returns the kinds that come from configuration.

@@ -12,13 +12,13 @@ import (
 // annotationTriggeredAt, on an object of a target whose trigger is a time, is the time that the last roll wrote.
 const annotationTriggeredAt = "keyturn.dev/triggered-at"
 
-// targetTrigger is what is written on an object of a target to have pods replaced.
+// targetTrigger is the place that is written on an object of a target to replace pods.
 type targetTrigger struct {
 	// names are the fields on the path to the trigger.
 	names []string
 	// ofMap says that the trigger is a map of annotations that pods get. Otherwise it is a single field.
 	ofMap bool
-	// value and text are those of targetTriggerConfig.
+	// value and text are the fields of targetTriggerConfig.
 	value, text string
 }
 
@@ -36,14 +36,14 @@ func (t targetTrigger) pointer(names int) string {
 	return path.String()
 }
 
-// read reads the value of an object's trigger, and adds it to the template, because whoever changes the trigger causes the pods to be replaced.
+// read reads the value of an object's trigger and adds it to the template, because a change of the trigger replaces the pods.
 func (t targetTrigger) read(object map[string]any, template *corev1.PodTemplateSpec, of *targetParts) {
 	var at any = object
 	for i, name := range t.names {
 		fields, _ := at.(map[string]any)
 		at = fields[name]
 		container := t.ofMap || i < len(t.names)-1
-		if at == nil && container && !t.isAnnotation() { // If the object has no annotations, writing the record adds them.
+		if at == nil && container && !t.isAnnotation() { // If the object has no annotations, the record adds them.
 			of.missing = append(of.missing, t.pointer(i+1))
 		}
 	}
@@ -65,7 +65,7 @@ func (t targetTrigger) read(object map[string]any, template *corev1.PodTemplateS
 	}
 }
 
-// strategy returns how pods are replaced. If the trigger is a field, the annotations about the roll are on the object itself.
+// strategy returns how pods are replaced. If the trigger is a field, the annotations of the roll are on the object itself.
 func (t targetTrigger) strategy() strategy {
 	if t.ofMap {
 		return strategy{
@@ -79,7 +79,7 @@ func (t targetTrigger) strategy() strategy {
 	return strategy{change: t.set, revision: t.revision, wrote: t.wrote, where: strings.Join(t.names, ".")}
 }
 
-// wrote reports whether a fixed text is there, which the revision does not show.
+// wrote reports whether a fixed text is in the field, which the revision does not show.
 func (t targetTrigger) wrote(after *Workload) bool { return t.value != "" || after.target.triggered }
 
 // IsTriggered reports whether the fixed text that triggered the last roll is still there. Until the operator removes it, no patch rolls.
@@ -94,9 +94,9 @@ func (t targetTrigger) begin(w *Workload) []operation {
 	return operations
 }
 
-// set returns the operations that change a field, if it still has the value that was read.
+// set returns the operations that change a field if it still has the value that was read.
 func (t targetTrigger) set(w *Workload, _ string, m mark) []operation {
-	// The operator removes a fixed text when it has acted on it. Until then the patch fails.
+	// The operator removes a fixed text after it has acted on it. Until then, the patch fails.
 	path, value, held := t.pointer(len(t.names)), t.text, any(nil)
 	switch t.value {
 	case valueRevision:
@@ -111,8 +111,8 @@ func (t targetTrigger) set(w *Workload, _ string, m mark) []operation {
 	return slices.Concat(operations, annotate(ownAnnotations, w.stored.metaTraced, m))
 }
 
-// revision returns the revision of the last roll, or "" if its trigger was undone. A fixed text that is gone is not undone, because the controller
-// removes it. Nor is a later time, because it causes pods to be replaced, too.
+// revision returns the revision of the last roll, or "" if its trigger was undone. A removed fixed text is not undone, because the controller removes
+// it, and neither is a later time, because it replaces pods, too.
 func (t targetTrigger) revision(p parts) string {
 	revision := p.meta.Annotations[annotationRevision]
 	held, _ := p.target.trigger.(string)
@@ -122,7 +122,7 @@ func (t targetTrigger) revision(p parts) string {
 			return ""
 		}
 	case valueTime:
-		// Any other text causes pods to be replaced, too: some clients write the seconds since 1970.
+		// Any other text replaces pods, too: some clients write the seconds since 1970.
 		_, err := time.Parse(time.RFC3339, held)
 		if !isRestarted(p.meta.Annotations[annotationTriggeredAt], held) && (held == "" || err == nil) {
 			return ""

@@ -10,7 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// maxTemplates is how many earlier pod templates are remembered: as many as a Deployment keeps ReplicaSets by default.
+// maxTemplates is how many earlier pod templates are remembered, as many as the default number of ReplicaSets of a Deployment.
 const maxTemplates = 10
 
 // digest identifies a pod template.
@@ -19,12 +19,12 @@ type digest [sha256.Size]byte
 // pastTemplate is a pod template that a workload had earlier.
 type pastTemplate struct {
 	digest digest
-	// version and written are its TemplateVersion and TemplateWritten.
+	// version and written are the TemplateVersion and TemplateWritten of the template.
 	version string
 	written time.Time
 }
 
-// After copies to w, the result of a single write if exact, what is known from an earlier state, which may be nil, and returns w.
+// After copies the remembered data of an earlier state, which may be nil, to w and returns w. Exact says that a single write led from earlier to w.
 func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	w.recallCompleted(earlier)
 	if earlier == nil || earlier.ID.UID != w.ID.UID {
@@ -39,7 +39,7 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	w.recallReverted(earlier)
 	w.recallRolls(earlier)
 	w.templates = earlier.templates
-	// If the template only says how pods will be started, changing it replaces no pods.
+	// If the template only determines how pods will start, its change replaces no pods.
 	if earlier.template == w.template || w.starts {
 		w.TemplateVersion, w.TemplateWritten = earlier.TemplateVersion, earlier.TemplateWritten
 		// After a write of a Deployment's annotations, its status is about an earlier generation for a moment. The pods are the same.
@@ -52,7 +52,7 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	known := slices.IndexFunc(w.templates, func(t pastTemplate) bool { return t.digest == w.template })
 	switch {
 	case known >= 0 && (!exact || !w.isByReloader()):
-		// Going back to a template may bring back its pods, too, which are as old as the template.
+		// A return to an earlier template may bring back its pods, which are as old as the template.
 		w.TemplateVersion, w.TemplateWritten = w.templates[known].version, w.templates[known].written
 	case exact:
 		w.TemplateVersion, w.TemplateWritten = w.Version, w.Written
@@ -60,7 +60,7 @@ func (w *Workload) After(earlier *Workload, exact bool) *Workload {
 	return w
 }
 
-// remember returns the templates with last as the newest. It does not change the list, which other states share.
+// remember returns a new list with last as the newest template. Other states share the old one.
 func remember(templates []pastTemplate, last pastTemplate) []pastTemplate {
 	list := slices.DeleteFunc(slices.Clone(templates), func(t pastTemplate) bool { return t.digest == last.digest })
 	list = append(list, last)
@@ -69,7 +69,7 @@ func remember(templates []pastTemplate, last pastTemplate) []pastTemplate {
 
 // digestOf returns the digest of a pod template.
 func digestOf(template *corev1.PodTemplateSpec) digest {
-	// The encoding of the API is deterministic, and cannot fail for a template that was decoded.
+	// The encoding of the API is deterministic, and cannot fail for a decoded template.
 	encoded, err := template.Marshal()
 	if err != nil {
 		return digest{}
@@ -77,7 +77,7 @@ func digestOf(template *corev1.PodTemplateSpec) digest {
 	return sha256.Sum256(encoded)
 }
 
-// bare returns a pod template without what rolls write on it: Keyturn's annotations, and Reloader's marker and variables. It may be the same one.
+// bare returns a pod template without the parts that rolls write: Keyturn's annotations, Reloader's marker and variables. It may be the same one.
 func bare(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	isOurs := func(v corev1.EnvVar) bool { return isReloaderVariable(v.Name) }
 	isRolled := slices.ContainsFunc(rollAnnotations, func(name string) bool { _, ok := template.Annotations[name]; return ok })

@@ -15,44 +15,44 @@ const (
 	// MaxInterval is the longest valid interval.
 	MaxInterval = 7 * 24 * time.Hour
 
-	// AnnotationBake is the annotation, on a workload, that says how long its pods must stay ready after a roll before other workloads are
+	// AnnotationBake is the annotation, on a workload, with the time for which its pods must stay ready after a roll before other workloads are
 	// rolled for the same change. It counts only for the workload that is rolled first.
 	AnnotationBake = "keyturn.dev/bake"
 	// MaxBake is the longest valid value of AnnotationBake.
 	MaxBake = 24 * time.Hour
 
-	// AnnotationMaxRollsPerHour is the annotation, on a workload, that says how often it may be rolled within an hour; 0 means no limit. It ends the
-	// endless rolls of a workload that changes what it reads, or whose rolls another client undoes.
+	// AnnotationMaxRollsPerHour is the annotation, on a workload, that limits its rolls per hour; 0 means no limit. It ends the endless rolls of a
+	// workload that changes its own sources, or whose rolls another client reverts.
 	AnnotationMaxRollsPerHour = "keyturn.dev/max-rolls-per-hour"
-	// annotationRolls counts the rolls since the first one of the last hour, "<count> since <time>", and those in a row: see streaks.
+	// annotationRolls counts the rolls since the first one of the last hour, "<count> since <time>", and consecutive ones: see streaks.
 	annotationRolls = "keyturn.dev/rolls"
 	// countingPeriod is how long rolls are counted, from the first one on.
 	countingPeriod = time.Hour
 
-	// clockTolerance is how far ahead the clock of another program may be that wrote a time on a workload.
+	// clockTolerance is how far ahead the clock of a client that writes times on a workload may be.
 	clockTolerance = 10 * time.Second
 )
 
-// timing is when a workload may be rolled, or what a namespace says about that.
+// timing contains the settings of a workload or a namespace that determine when a workload may be rolled.
 type timing struct {
-	// Hold is why the workload is on hold, in one line. It is empty if it is not on hold.
+	// Hold is why the workload is on hold, in one line. It is empty if it is not.
 	Hold string
-	// now has the values of AnnotationRollNow.
+	// now contains the values of AnnotationRollNow.
 	now     rollNow
 	windows setting[openings]
-	// interval is the shortest time between two rolls, and bake how long pods must stay ready. Zero means no time at all.
+	// interval is the shortest time between two rolls, and bake how long pods must stay ready. Zero means no time.
 	interval, bake setting[time.Duration]
 	// maxRolls is how many rolls are allowed within countingPeriod. Zero means no limit.
 	maxRolls setting[int]
 }
 
-// setting is from the workload's own annotation if own is true, and otherwise from a flag.
+// setting is a setting from the workload's own annotation if own is true, otherwise from a flag.
 type setting[T any] struct {
 	value T
 	own   bool
 }
 
-// or returns the setting, or another one that is from an annotation if this one is not.
+// or returns the setting, or the other one if only that is from an annotation.
 func (s setting[T]) or(other setting[T]) setting[T] {
 	if !s.own && other.own {
 		return other
@@ -60,7 +60,7 @@ func (s setting[T]) or(other setting[T]) setting[T] {
 	return s
 }
 
-// or returns what applies to a workload together with the annotations of another one that runs its pods, or of its namespace.
+// or returns the settings of a workload together with those of a workload that runs its pods, or of its namespace.
 func (t timing) or(other timing) timing {
 	t.Hold = cmp.Or(t.Hold, other.Hold)
 	for _, value := range other.now {
@@ -88,12 +88,12 @@ func (w *Workload) readDuration(annotation string, on map[string]string, longest
 // Bake returns how long the workload's pods must stay ready after a roll before other workloads follow, if it is rolled first.
 func (w *Workload) Bake() time.Duration { return w.bake.value }
 
-// Tries reports whether the workload's pods show that they work with what they read: they keep running, and their readiness is known.
+// Tries reports whether the workload's pods show that they work with their sources: they keep running and have a known readiness.
 func (w *Workload) Tries() bool {
 	return !w.RunsOnce() && !w.Progress.Frozen && (w.Progress.Pods > 0 || w.target != nil)
 }
 
-// NextRoll returns when the interval after the last roll ends, and false if there is none, or if it is over. A last roll in the future is ignored.
+// NextRoll returns when the interval after the last roll ends, and false if there is none or it has ended. A last roll in the future is ignored.
 func (w *Workload) NextRoll(now time.Time) (time.Time, bool) {
 	least := w.interval.value
 	end := w.rolledAt.Add(least)
@@ -103,7 +103,7 @@ func (w *Workload) NextRoll(now time.Time) (time.Time, bool) {
 	return end, true
 }
 
-// LastRoll returns when the workload was last rolled, as far as that is noted on it, or zero if it is not. A time in the future does not count.
+// LastRoll returns the time of the last roll that is noted on the workload, or zero if there is none. A time in the future does not count.
 func (w *Workload) LastRoll(now time.Time) time.Time {
 	last := later(w.Last.At, w.rolledAt)
 	if last.After(now.Add(clockTolerance)) {
@@ -112,7 +112,7 @@ func (w *Workload) LastRoll(now time.Time) time.Time {
 	return last
 }
 
-// TooOften reports whether the workload was rolled too often to be rolled now. If so, it returns when that ends, and the count in words.
+// TooOften reports whether the limit of rolls is reached. If so, it returns when it ends, and the count in words.
 func (w *Workload) TooOften(now time.Time) (end time.Time, said string, is bool) {
 	if w.maxRolls.value == 0 || w.rolls.count < w.maxRolls.value || w.rolls.isOver(now) {
 		return time.Time{}, "", false
@@ -120,7 +120,7 @@ func (w *Workload) TooOften(now time.Time) (end time.Time, said string, is bool)
 	return w.rolls.since.Add(countingPeriod), w.rolls.String(), true
 }
 
-// timesAfter returns the operations that note when a workload is rolled, if an interval applies, and that count the roll, if there is a limit.
+// timesAfter returns the operations that note the time of a roll, if an interval applies, and its count, if there is a limit.
 func (w *Workload) timesAfter(write Write) []operation {
 	if !write.acts() || write.RolledAt.IsZero() {
 		return nil
@@ -141,11 +141,11 @@ func (w *Workload) timesAfter(write Write) []operation {
 type rolls struct {
 	count int
 	since time.Time
-	// often has the rolls in a row.
+	// often contains the consecutive rolls.
 	often streaks
 }
 
-// String returns the count and its start as the annotation has them.
+// String returns the count and its start as in the annotation.
 func (r rolls) String() string { return counted(r.count, " since ", r.since) }
 
 // text returns the value of the annotation.
@@ -165,12 +165,12 @@ func parseRolls(text string) rolls {
 	return read
 }
 
-// isOver reports whether the counting period has ended. One that began in the future has ended, too, because its end is unknown.
+// isOver reports whether the counting period has ended. One that begins in the future counts as over, because its end is unknown.
 func (r rolls) isOver(now time.Time) bool {
 	return r.count == 0 || r.since.After(now.Add(clockTolerance)) || !now.Before(r.since.Add(countingPeriod))
 }
 
-// and returns the count with one more roll at the given time, without rolls in a row.
+// and returns the count with one more roll at the given time, without consecutive rolls.
 func (r rolls) and(at time.Time) rolls {
 	if r.isOver(at) {
 		return rolls{count: 1, since: roundedUp(at)}
@@ -183,8 +183,8 @@ func (r rolls) isLater(than rolls) bool {
 	return r.since.After(than.since) || r.since.Equal(than.since) && r.count > than.count
 }
 
-// recallRolls keeps the count of an earlier state if that is more recent: a client that undoes a roll may restore the annotation, too. A count that
-// begins in the future is ignored, because it would stay the most recent one.
+// recallRolls keeps the count of an earlier state if it is more recent, because a client that reverts a roll may restore the annotation, too. A count
+// that begins in the future is ignored, because it would stay the most recent one.
 func (w *Workload) recallRolls(earlier *Workload) {
 	inFuture := !w.Written.IsZero() && earlier.rolls.since.After(w.Written.Add(clockTolerance))
 	if !inFuture && earlier.rolls.isLater(w.rolls) {
@@ -192,7 +192,7 @@ func (w *Workload) recallRolls(earlier *Workload) {
 	}
 }
 
-// Uncounting returns the workload without its last roll, which was none. Stripped is the state after that roll, and before the one before it.
+// Uncounting returns the workload without its last roll, which had no effect. Stripped is the state after that roll, and before the one before it.
 func (w *Workload) Uncounting(stripped, before *Workload) *Workload {
 	if w.rolls.count != stripped.rolls.count || !w.rolls.since.Equal(stripped.rolls.since) {
 		return w

@@ -18,11 +18,11 @@ import (
 	"github.com/keyturn/keyturn/internal/kube"
 )
 
-// This file is about Clients.Unrecorded. Reloader's own Role allows to create Jobs, but not to patch Jobs and CronJobs. So a patch is only computed,
-// and its record is kept in memory, on the Jobs that a CronJob has started, and in the outcomes on the stream.
+// This file is about Clients.Unrecorded. Reloader's own Role allows creating Jobs, but not patching Jobs and CronJobs. So a patch is only computed,
+// and its record is kept in memory, on the Jobs of a CronJob, and in the outcomes on the stream.
 
-// send sends a patch, which has no effect if dryRun is metav1.DryRunAll. If unrecorded is set and permission is missing, it returns the object that
-// the patch would have made, and ErrUnrecorded.
+// send sends a patch, without effect if dryRun is metav1.DryRunAll. If unrecorded is set and permission is missing, it returns the object that the
+// patch would have produced, and ErrUnrecorded.
 func (o typedObjects[Object, List, T]) send(ctx context.Context, name string, p Patch, dryRun ...string) (Object, error) {
 	obj, refused := o.client.Patch(ctx, name, types.JSONPatchType, p.Body, metav1.PatchOptions{FieldManager: FieldManager, DryRun: dryRun})
 	if !o.unrecorded || !kube.IsMissingRight(refused, "patch") {
@@ -30,13 +30,13 @@ func (o typedObjects[Object, List, T]) send(ctx context.Context, name string, p 
 	}
 	obj, err := o.client.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("reading what may not be patched: %w", err)
+		return nil, fmt.Errorf("reading the object that may not be patched: %w", err)
 	}
 	after := Object(new(T))
 	if err := p.apply(obj, after); err != nil {
 		return nil, err
 	}
-	after.SetManagedFields(nil) // They say nothing of what the patch would have written.
+	after.SetManagedFields(nil) // They do not cover the fields of the patch.
 	return after, fmt.Errorf("%w: %w", ErrUnrecorded, refused)
 }
 
@@ -45,14 +45,14 @@ func (p Patch) apply(obj, after runtime.Object) error {
 	before, err := json.Marshal(obj)
 	operations, invalid := jsonpatch.DecodePatch(p.Body)
 	if err := errors.Join(err, invalid); err != nil {
-		return fmt.Errorf("reading what may not be patched: %w", err)
+		return fmt.Errorf("encoding the object that may not be patched: %w", err)
 	}
 	made, err := operations.Apply(before)
 	if err != nil {
 		return kube.NotApplied()
 	}
 	if err := json.Unmarshal(made, after); err != nil {
-		return fmt.Errorf("decoding what may not be patched: %w", err)
+		return fmt.Errorf("decoding the object that may not be patched: %w", err)
 	}
 	return nil
 }
@@ -60,14 +60,14 @@ func (p Patch) apply(obj, after runtime.Object) error {
 // unwritten is the record of the last patch that could not be written on the workload.
 type unwritten struct {
 	record
-	// own is the revision on the workload, and instead the record on it. When the actuator writes another record, this is dropped.
+	// own is the revision on the workload, and instead the record on it. If the actuator writes another record, this one is dropped.
 	own, instead string
 }
 
-// IsUnwritten reports whether the record of the workload is, or may be, in memory only, because it could not be written.
+// IsUnwritten reports whether the record of the workload is, or may be, only in memory because it could not be written.
 func (w *Workload) IsUnwritten() bool { return w.unwritten != nil }
 
-// with returns the record with what an earlier one has of AnnotationRollNow, of the last roll and of the count, if that is later.
+// with returns the record with the AnnotationRollNow values, last roll and count of an earlier one, where those are later.
 func (r record) with(earlier record) record {
 	r.rolledNow = cmp.Or(r.rolledNow, earlier.rolledNow)
 	r.rolledAt = later(r.rolledAt, earlier.rolledAt)
@@ -77,8 +77,8 @@ func (r record) with(earlier record) record {
 	return r
 }
 
-// Keeping returns the workload with what a patch would have written on it, or nil if that was another one of the same name. Later states keep that,
-// together with what earlier such patches would have written: that is not on the object that this patch was made for.
+// Keeping returns the workload as the patch would have made it, or nil if another object has the name. Later states keep this, together with the
+// results of earlier such patches, which are not on the object either.
 func (w *Workload) Keeping(patched *Workload) *Workload {
 	if w.ID.UID != patched.ID.UID {
 		return nil
@@ -90,8 +90,8 @@ func (w *Workload) Keeping(patched *Workload) *Workload {
 	return w.keep(r)
 }
 
-// KeepingStart returns the workload with the changes for which a Job of it was started, according to its last outcome. It returns nil if its record
-// already has them, or if there are none.
+// KeepingStart returns the workload with the changes of a Job start from its last outcome. It returns nil if its record has them already, or if there
+// are none.
 func (w *Workload) KeepingStart(last events.Outcome) *Workload {
 	started := last.Verb == events.VerbStarted || last.Verb == events.VerbCompleted
 	if !w.starts || !started || last.Workload.UID != w.ID.UID || last.Revision == w.Revision {
@@ -100,12 +100,12 @@ func (w *Workload) KeepingStart(last events.Outcome) *Workload {
 	return w.keepLater(record{Rolled: ChangesOf(last), Revision: last.Revision, rolledAt: last.StartedAt})
 }
 
-// NeedsStarts reports whether Jobs of the workload may be the only ones to say what they were started for.
+// NeedsStarts reports whether only the workload's Jobs may tell which changes they were started for.
 func (w *Workload) NeedsStarts() bool {
 	return w.starts && !w.OptIn.Empty() && (!w.ours || w.stored.text(annotationRolled) == "")
 }
 
-// KeepingStarts returns the workload with the changes that its Jobs were started for, or nil if its record already has them.
+// KeepingStarts returns the workload with the changes that its Jobs were started for, or nil if its record has them already.
 func (w *Workload) KeepingStarts(s Starts) *Workload {
 	if !w.NeedsStarts() {
 		return nil
@@ -113,8 +113,8 @@ func (w *Workload) KeepingStarts(s Starts) *Workload {
 	return w.keepLater(s.record)
 }
 
-// keepLater returns the workload with what is known of a roll, or nil if the record already has these changes, or later ones. What it is still to
-// be rolled for may be later.
+// keepLater returns the workload with a roll's record, or nil if its record has these changes, or later ones, already. Changes that it still owes may
+// be later.
 func (w *Workload) keepLater(r record) *Workload {
 	rolled, later := make(map[string]RolledFor, len(w.Rolled)+len(r.Rolled)), false
 	for source, last := range w.Rolled {
@@ -144,21 +144,21 @@ func (w *Workload) keep(r record) *Workload {
 	return &keeping
 }
 
-// recallKept takes over what an earlier state keeps, unless the actuator has written another record since.
+// recallKept keeps the unwritten record of an earlier state, unless the actuator has written another record since.
 func (w *Workload) recallKept(earlier *Workload) {
 	if k := earlier.unwritten; k != nil && w.unwritten == nil && (!w.ours || k.instead == w.stored.text(annotationRolled)) {
 		*w = *w.keep(k.record)
 	}
 }
 
-// Starts is what the Jobs of one CronJob were started for, according to those that still exist: the revision and the time are those of the newest.
+// Starts are the changes that the existing Jobs of one CronJob were started for. The revision and the time are those of the newest Job.
 type Starts struct {
 	record
-	// asked is when the newest Job was created that has recorded AnnotationRollNow.
+	// asked is the creation time of the newest Job that has recorded AnnotationRollNow.
 	asked metav1.Time
 }
 
-// ReadStarts returns what the Jobs in a namespace were started for, by the UID of their CronJob. An empty namespace means all namespaces.
+// ReadStarts returns the changes that the Jobs in a namespace were started for, by the UID of their CronJob. An empty namespace means all namespaces.
 func ReadStarts(ctx context.Context, c Clients, namespace string) (map[string]Starts, error) {
 	found := make(map[string]Starts)
 	err := pager.New(jobs.Objects(c, namespace).List).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
@@ -173,7 +173,7 @@ func ReadStarts(ctx context.Context, c Clients, namespace string) (map[string]St
 	return found, nil
 }
 
-// addStart adds what a Job was started for.
+// addStart adds the changes that a Job was started for.
 func addStart(found map[string]Starts, job *batchv1.Job) {
 	rolled := parseRolled(job.Annotations[annotationRolled])
 	owner := metav1.GetControllerOfNoCopy(job)

@@ -13,9 +13,9 @@ import (
 // mounts maps the name of each volume to how the containers of a pod mount it.
 type mounts map[string]mount
 
-// mount is how much of a volume is read. The zero value reads all of it.
+// mount is the part of a volume that is read. The zero value reads all of it.
 type mount struct {
-	// whole means that a container mounts the whole volume, or a part that cannot be told from the spec.
+	// whole means that a container mounts the whole volume, or an unknown part of it.
 	whole bool
 	// paths are the cleaned subPaths of the other mounts.
 	paths []string
@@ -25,7 +25,7 @@ func (m mounts) container(c *corev1.Container) {
 	for _, vm := range c.VolumeMounts {
 		read := m[vm.Name]
 		part := path.Clean(vm.SubPath)
-		// No data key starts with "..": such a path uses the kubelet's own links.
+		// No data key starts with "..": such paths use the kubelet's own links.
 		if vm.SubPathExpr != "" || part == "." || strings.HasPrefix(part, "..") || path.IsAbs(part) {
 			read.whole = true
 		} else {
@@ -38,7 +38,7 @@ func (m mounts) container(c *corev1.Container) {
 // isAny reports whether any container mounts the volume.
 func (m mount) isAny() bool { return m.whole || len(m.paths) > 0 }
 
-// files returns how the pods read a source through the volume. If no mount reaches an item, the spec does not tell what is read, and all items count.
+// files returns the reference to a source through the volume. If no mount reaches an item, all items count, because the spec does not tell.
 func (m mount) files(kind events.Kind, name string, items []corev1.KeyToPath) Reference {
 	use := Reference{Kind: kind, Name: name}
 	all := m.whole || !m.isAny()

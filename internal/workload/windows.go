@@ -20,19 +20,17 @@ const (
 	maxDuration = 7 * 24 * time.Hour
 )
 
-// spread is the period after the opening of a window over which the beginnings of rolls are spread, or a twentieth of the window's
-// duration if that is shorter.
+// spread is the time after the opening of a window in which rolls begin at different moments. It is at most a twentieth of the window's duration.
 const spread = 5 * time.Minute
 
-// WindowForm is the form of a window, for people.
+// WindowForm describes a window for users.
 const WindowForm = `"<minute> <hour> <day of month> <month> <day of week> for <duration> <zone>", such as "0 1 * * 1-5 for 3h Europe/Berlin"`
 
-// Windows is a set of windows in which workloads may be rolled. Several of them may be open at the same time. The zero value has none, and is always
-// open.
+// Windows is a set of windows in which workloads may be rolled. Several may be open at the same time. The zero value has none and is always open.
 //
-// The fields of cron refer to the wall clock of a time zone, and the duration is elapsed time. An opening at a time that the wall clock skips is
-// at the end of the gap, and an opening at a time that it shows twice is at the first of the two: no night is without its window. An invalid window
-// is closed, because a typo must not restart a database at noon.
+// The cron fields refer to the wall clock of a time zone, and the duration is elapsed time. An opening at a time that the wall clock skips is at the
+// end of the gap, and an opening at a time that it shows twice is at the first one, so every night has its window. An invalid window is closed,
+// because a typo must not restart a database at noon.
 type Windows struct {
 	text string
 	list []window
@@ -40,14 +38,14 @@ type Windows struct {
 
 // window opens at the times of its cron fields by the wall clock of a time zone, and stays open for its duration.
 type window struct {
-	// opens has the fields of cron. It computes with wall clock times as if they were UTC.
+	// opens contains the cron fields. It computes with wall clock times as if they were UTC.
 	opens    *cron.SpecSchedule
 	duration time.Duration
 	zone     *time.Location
 }
 
-// ParseWindows reads windows separated by semicolons. Each has the five fields of cron, "for", a duration, and optionally the IANA name of a time
-// zone, which is UTC by default. The text "always" means no windows.
+// ParseWindows reads windows separated by semicolons. Each has the five cron fields, "for", a duration, and optionally the IANA name of a time zone,
+// which is UTC by default. The text "always" means no windows.
 func ParseWindows(text string) (Windows, error) {
 	windows := Windows{text: strings.TrimSpace(text)}
 	if windows.text == always {
@@ -95,7 +93,7 @@ func parseWindow(fields []string) (window, error) {
 	return one, nil
 }
 
-// parseCron reads the five fields of cron. It refuses fields that match no day, such as February 30.
+// parseCron reads the five cron fields. It refuses fields that match no day, such as February 30.
 func parseCron(text string) (*cron.SpecSchedule, error) {
 	if strings.ContainsAny(text, "=@") {
 		return nil, errors.New("want five fields of cron, without a zone before them")
@@ -116,12 +114,12 @@ func parseCron(text string) (*cron.SpecSchedule, error) {
 	return opens, nil
 }
 
-// String returns the windows as they were written.
+// String returns the windows as written.
 func (w Windows) String() string { return w.text }
 
-// Opening returns the time from which somebody with the given share of the spread, from 0 to 1, may act. If they may act now, the time is not
-// after now; otherwise, it is in the next window. It returns false if no window opens for years. Windows that overlap or touch count as one, with
-// the spread of the first.
+// Opening returns the time from which a workload with the given share of the spread, from 0 to 1, may roll. If it may roll now, the time is not after
+// now; otherwise, it is in the next window. It returns false if no window opens for years. Windows that overlap or touch count as one, with the
+// spread of the first.
 func (w Windows) Opening(now time.Time, share float64) (time.Time, bool) {
 	if len(w.list) == 0 {
 		return time.Time{}, true
@@ -145,8 +143,8 @@ func (w Windows) IsOpen(now time.Time) bool {
 	return open || len(w.list) == 0
 }
 
-// began returns since when some window has been open without interruption, and the window that opened first. It only looks back far enough to
-// know that the spread has ended.
+// began returns since when some window has been open without interruption, and the window that opened first. It looks back only until the spread has
+// certainly ended.
 func (w Windows) began(now time.Time) (began time.Time, first *window, open bool) {
 	for at := now; now.Sub(at) <= spread; at = began.Add(-1) {
 		earliest, by := time.Time{}, (*window)(nil)
@@ -164,7 +162,7 @@ func (w Windows) began(now time.Time) (began time.Time, first *window, open bool
 	return began, first, open
 }
 
-// delay returns how long after an opening somebody with the given share of the spread may act.
+// delay returns how long after an opening a workload with the given share of the spread may roll.
 func (w *window) delay(share float64) time.Duration {
 	return time.Duration(share * float64(min(w.duration/20, spread)))
 }
@@ -179,7 +177,7 @@ func (w *window) after(at time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// wallClock returns what the wall clock of a zone shows at a time, as if that were UTC.
+// wallClock returns the wall clock time of a zone at a time, as if it were UTC.
 func wallClock(at time.Time, zone *time.Location) time.Time {
 	at = at.In(zone)
 	return time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), time.UTC)
