@@ -125,7 +125,7 @@ func TestAnActuatorKnowsWhichPoliciesConfineItsAccount(t *testing.T) {
 		confined = `level=INFO msg="an admission policy confines`
 		partly   = `level=WARN msg="admission policies confine this account in part"`
 		free     = `level=WARN msg="no admission policy`
-		unknown  = `level=INFO msg="not known whether`
+		unknown  = `level=INFO msg="cannot determine whether`
 	)
 	for _, tt := range []struct {
 		name string

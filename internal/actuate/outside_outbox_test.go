@@ -13,7 +13,6 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
-	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -76,7 +75,6 @@ func (s *scene) takeOnly(names ...string) (end func()) {
 
 // Nobody reads what changes again and again, and each workload is told so each time.
 func TestNothingIsDecidedWhileTooManyOutcomesWait(t *testing.T) {
-	testkit.Slow(t)
 	const readers = 64
 	play(t, func(s *scene) {
 		seen := s.instrument()
@@ -93,7 +91,7 @@ func TestNothingIsDecidedWhileTooManyOutcomesWait(t *testing.T) {
 		s.rotate("two", "web") // A few may wait.
 		for i := range outboxSize/readers + 2 {
 			s.set("secret/many", "password", strconv.Itoa(i))
-			s.pass(100 * time.Millisecond)
+			s.pass(2 * s.options.Settle) // Each is decided alone.
 		}
 		s.set("secret/db", "password", "three")
 		s.pass(time.Minute)
