@@ -64,8 +64,10 @@ func (d *debounce) add(w *workload.Workload, e *takenEvent, from *events.Change,
 		p.changes[e.change.Source] = c
 	}
 	c.follow(e)
-	if p.held == plan.SourceOnHold || e.change.Ignore {
-		d.unhold(p) // The event may end the hold of the source, or make the pending change obsolete.
+	if p.held == plan.SourceOnHold || p.held != plan.None && e.change.Ignore {
+		// The event may end the hold of the source, or make the pending change obsolete: so the wait is over.
+		d.unhold(p)
+		d.unschedule(p)
 	}
 	d.orders.review(key)
 	if soon := now.Add(d.options.Settle); p.held == plan.Endless && p.due.After(soon) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/workload"
 )
 
 // ignoringTTL says of an event that the key ttl does not count.
@@ -81,5 +82,22 @@ func TestWhatAWorkloadWaitsForIsForgottenOnceItDoesNotCount(t *testing.T) {
 		s.pass(11 * time.Minute)
 		s.restartFor(11 * time.Minute)
 		s.wantRolls()
+	})
+}
+
+// It waits for a time, and is to be rolled for another source, too.
+func TestAWorkloadIsLetGoAfterOneOfItsSourcesIsIgnored(t *testing.T) {
+	play(t, func(s *scene) {
+		s.beginReading("secret/db", "configmap/app")
+		s.edit("web", annotated(workload.AnnotationWindow, "0 0 29 2 * for 1m"))
+		dbChanges(s)
+		s.set("configmap/app", "password", "two")
+		s.rest()
+		s.mark("configmap/app", asIgnored)
+		s.settle()
+		s.wantTold("web skipped source-ignored")
+		s.edit("web", without(workload.AnnotationWindow))
+		s.settle()
+		s.wantRolls("web")
 	})
 }
