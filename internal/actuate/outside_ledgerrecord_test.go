@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
@@ -191,4 +192,25 @@ func TestLedgerTheStreamIsEmptied(t *testing.T) {
 			want: rolled("web"),
 		},
 	})
+}
+
+// The record does not have what the source had when it went, and has again.
+func TestLedgerASourceOnHoldIsBackAfterPodsStartedWithoutIt(t *testing.T) {
+	for create, why := range map[plan.Creation]plan.Reason{plan.CreateAuto: plan.Appeared, plan.CreateNever: plan.Changed} {
+		playOf(t, string(create), func(s *scene) {
+			s.options.RollOnCreate = create
+			s.beginReading("secret/db", "configmap/app?")
+			s.set("configmap/app", "password", "two", sourceHeld("moving"))
+			s.pass(time.Minute)
+			s.erase("configmap/app")
+			s.pass(time.Minute)
+			dbChanges(s)
+			s.rest()
+			s.publish("configmap/app", map[string]string{"password": "two", "user": "app"})
+			s.pass(time.Minute)
+			s.wantEnds(ends{rolls: "web", told: fmt.Sprintf("web started %s; web completed rolled-out", why)})
+			s.restartFor(11 * time.Minute)
+			s.wantEnds(ends{quiet: true})
+		})
+	}
 }

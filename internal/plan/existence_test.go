@@ -64,6 +64,15 @@ func TestTheCreationOfASourceRollsWhomThePolicySays(t *testing.T) {
 		{"the same, and the workload was changed since", optionalDB, newer, isRecreated, SameContent, PodsNewer, SameContent},
 		{"it comes back after the pods started without it", optionalDB, startedBetween, returned, Appeared, Appeared, PodsNewer},
 		{"the same, and it never changed", optionalDB, startedBetween, returnedUnchanged, Appeared, Appeared, CreationIgnored},
+		{
+			"the same, and the workload was rolled for it", optionalDB, states(has(optionalDB), startedBetween), returned,
+			SameContent, Appeared, SameContent,
+		},
+		{
+			"the same, and the workload was rolled for what it had before", optionalDB, states(recordOf("a", "80", "uid"), startedBetween), returned,
+			Appeared, Appeared, Changed,
+		},
+		{"the same, and the workload waits for it", optionalDB, states(owesTo("uid"), startedBetween), returned, Appeared, Appeared, Changed},
 		{"it comes back, and the pods waited for it", wholeDB, startedBetween, returnedUnchanged, FirstSeen, Appeared, FirstSeen},
 		{"it comes back with other content", optionalDB, startedBetween, returnedWithOther, Appeared, Appeared, CreationIgnored},
 		{"the same, but not in the key that is read", optionalKey, startedBetween, returnedWithOther, Appeared, Appeared, CreationIgnored},

@@ -46,9 +46,10 @@ func (q *question) date() {
 	if q.seen.changedAt == "" && !q.waited() && !q.hasReadIt() && q.startedWithout() {
 		q.seen.changedAt = q.now.CreatedAt
 	}
-	// The source was deleted and created again with the same content, and pods may have started without it. If this needs no roll, an earlier change
-	// counts, which may still wait.
-	if q.policy.Create != CreateNever && (!q.recorded || q.isNoted()) && !needs(q.ref) && events.Newer(q.now.CreatedAt, q.seen.changedAt) {
+	// The source was deleted and created again with the same content, and pods may have started without it, unless the record has that content. If
+	// this needs no roll, an earlier change counts, which may still wait.
+	mayLackIt := q.policy.Create != CreateNever && (!q.recorded || q.isNoted()) || q.differs()
+	if mayLackIt && !needs(q.ref) && events.Newer(q.now.CreatedAt, q.seen.changedAt) {
 		q.seen.changedAt = q.now.CreatedAt
 	}
 	if q.seen.changedAt != "" || !q.recorded {
@@ -56,7 +57,7 @@ func (q *question) date() {
 	}
 	// The stream has no earlier event, so the event does not tell when the content changed. The record tells whether it changed.
 	this := q.last.UID == q.now.UID && q.last.Version == q.now.ResourceVersion
-	hasChanged := this || !q.seen.isRebased && q.last.Differs(q.record())
+	hasChanged := this || q.differs()
 	if q.isNoted() {
 		hasChanged = !q.isNoteOver()
 	}

@@ -61,6 +61,11 @@ func (q *question) record() workload.RolledFor {
 	return record
 }
 
+// differs reports whether the record is known to have other content than the source.
+func (q *question) differs() bool {
+	return q.recorded && !q.seen.isRebased && q.last.Differs(q.record())
+}
+
 // isNoted reports whether the record contains only the note that the workload is to be rolled for the source.
 func (q *question) isNoted() bool { return q.recorded && q.last.IsOwed() }
 
