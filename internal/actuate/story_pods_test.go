@@ -8,6 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/internal/plan"
 )
 
 // storyPods is what the pods of a workload may have read, as far as somebody can know who is not in them.
@@ -89,6 +91,16 @@ func (st *story) replacePods(w *storyWorkload, template storyTemplate, ours bool
 	}
 	w.running = append(slices.DeleteFunc(w.running, func(other storyTemplate) bool { return other == template }), template)
 	w.template, w.unseen = template, false
+}
+
+// isBackAsRecorded reports whether a source that was gone may have what the record of a workload has: that of a single key is not compared. Pods that
+// started meanwhile are left alone then, which is a known limit.
+func (st *story) isBackAsRecorded(w *storyWorkload, of *storySource) bool {
+	last, recorded := w.record[of.local]
+	if st.options.RollOnCreate != plan.CreateAuto || !recorded || last.IsOwed() || last.IsDeleted() {
+		return false
+	}
+	return last.Fingerprint == st.of(of.name).published.Fingerprint || w.refs[of.local].key != ""
 }
 
 // lacking returns the sources for which a workload has to be rolled, because its pods may not have what there is.

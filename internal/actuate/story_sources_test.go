@@ -126,6 +126,8 @@ func (st *story) hearOf(w *storyWorkload, of *storySource, pair *storyPair) {
 		pair.forget() // Running pods keep what they have.
 	case before == contentAbsent && (!w.isOptional(of) || st.options.RollOnCreate == plan.CreateNever):
 		pair.forget() // They may have waited for it.
+	case before == contentAbsent && st.isBackAsRecorded(w, of):
+		pair.forget() // They may have it already.
 	default:
 		pair.owed = now != pair.born && (isFresh || pair.certain)
 	}
