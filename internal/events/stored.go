@@ -14,6 +14,8 @@ type Stored struct {
 	Seq   uint64
 	Event event.Event
 	Time  time.Time // when the stream stored the event
+	// MessageID is what the stream detects duplicates by; empty if the message has none.
+	MessageID string
 	// Err is the reason why the message is not a readable event, or nil. If it is set, Event has no attributes. The other
 	// fields are valid, so that a publisher can supersede the message.
 	Err error
@@ -25,7 +27,7 @@ func NewStored(subject string, seq uint64, at time.Time, header map[string][]str
 	if err != nil {
 		e = event.New()
 	}
-	return Stored{Subject: subject, Seq: seq, Event: e, Time: at, Err: err}
+	return Stored{Subject: subject, Seq: seq, Event: e, Time: at, MessageID: first(header, "Nats-Msg-Id"), Err: err}
 }
 
 // Change returns the stored change. It returns a RejectError if the event is not a change, or is not about the object in its subject.
