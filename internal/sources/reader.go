@@ -18,6 +18,7 @@ import (
 // stateReader reads the last events of the cluster's sources. A bus.Bus implements it.
 type stateReader interface {
 	State(ctx context.Context, filters []string, fn func(events.Stored) error) error
+	StateAtStart(ctx context.Context, filters []string, fn func(events.Stored) error) error
 	Last(ctx context.Context, subject string) (events.Stored, error)
 }
 
@@ -31,10 +32,10 @@ type ledgerReader struct {
 	log     *slog.Logger
 }
 
-// readAll reads the last event of every source of the kinds. It retries until it succeeds, and returns false if ctx ended first.
+// readAll reads the last event of every source of the kinds as the watcher begins. It retries until it succeeds; it returns false if ctx ended first.
 func (r *ledgerReader) readAll(ctx context.Context) bool {
 	return retryUntilDone(ctx, r.log, "last events", func() error {
-		return r.each(ctx, func(source events.Source, stored *kinds.LastEvent) {
+		return r.each(ctx, r.bus.StateAtStart, func(source events.Source, stored *kinds.LastEvent) {
 			r.ledger.set(source, merge(r.ledger.get(source), stored))
 		})
 	})
@@ -56,13 +57,16 @@ func retryUntilDone(ctx context.Context, log *slog.Logger, what string, read fun
 	}
 }
 
+// readState is State or StateAtStart of a stateReader.
+type readState = func(ctx context.Context, filters []string, fn func(events.Stored) error) error
+
 // each calls fn for the last event of every source of the kinds. It may call fn twice for a source.
-func (r *ledgerReader) each(ctx context.Context, fn func(source events.Source, stored *kinds.LastEvent)) error {
+func (r *ledgerReader) each(ctx context.Context, read readState, fn func(source events.Source, stored *kinds.LastEvent)) error {
 	filters := make([]string, 0, len(r.kinds))
 	for _, kind := range r.kinds {
 		filters = append(filters, events.KindFilter(r.cluster, kind))
 	}
-	return r.bus.State(ctx, filters, func(stored events.Stored) error {
+	return read(ctx, filters, func(stored events.Stored) error {
 		if source, entry, ok := r.parse(ctx, stored); ok {
 			fn(source, entry)
 		}

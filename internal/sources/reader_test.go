@@ -17,6 +17,7 @@ import (
 // stateOf is a stream whose first reads fail.
 type stateOf struct {
 	failures int
+	starts   int // how many of the tries were as the watcher begins
 	tries    []time.Time
 	filters  []string
 	stored   []events.Stored
@@ -34,6 +35,11 @@ func (s *stateOf) State(_ context.Context, filters []string, fn func(events.Stor
 		}
 	}
 	return nil
+}
+
+func (s *stateOf) StateAtStart(ctx context.Context, filters []string, fn func(events.Stored) error) error {
+	s.starts++
+	return s.State(ctx, filters, fn)
 }
 
 func (s *stateOf) Last(context.Context, string) (events.Stored, error) {
@@ -69,6 +75,9 @@ func TestTheLastEventsAreReadAgainUntilTheyCanBe(t *testing.T) {
 			if waited := b.tries[i+1].Sub(b.tries[i]); waited < least || waited > least+least/10 {
 				t.Errorf("try %d came after %s, want %s and at most a tenth more", i+1, waited, least)
 			}
+		}
+		if b.starts != len(b.tries) {
+			t.Errorf("%d of %d tries complete the history", b.starts, len(b.tries))
 		}
 		if times := strings.Count(log.String(), "cannot read the stream"); times != 8 {
 			t.Errorf("it is said %d times, want 8", times)

@@ -145,7 +145,7 @@ func (r *recovery) compare(ctx context.Context) (bool, error) {
 	known := r.reader.ledger.all()
 	seen := make(map[events.Source]struct{}, len(known))
 	var absent, outdated int64
-	err := r.reader.each(ctx, func(source events.Source, stored *kinds.LastEvent) {
+	err := r.reader.each(ctx, r.reader.bus.State, func(source events.Source, stored *kinds.LastEvent) {
 		seen[source] = struct{}{}
 		entry := merge(known[source], stored)
 		if r.update(source, known[source], entry) && entry.Lost {
