@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -28,6 +29,9 @@ type Bus struct {
 	secrets       secrets
 
 	deadLetters jetstream.Stream
+
+	mu   sync.Mutex
+	owed map[string]*recording // by subject: the changes that StreamHistory may lack
 }
 
 // answerTimeout bounds the wait for a stream's response. If a server was lost together with the message, another server responds to the next one.
@@ -50,6 +54,7 @@ func Open(ctx context.Context, nc *nats.Conn, cluster string, logger *slog.Logge
 	b := &Bus{
 		Reader: Reader{stall: stall, lostAfter: lostAfter, historyRoot: events.HistoryRoot},
 		js:     js, cluster: cluster, logger: orDiscard(logger), now: time.Now, told: events.NewNotices(sayAgain), guardInterval: guardInterval,
+		owed: make(map[string]*recording),
 	}
 	for name, stream := range b.streams() {
 		if *stream, err = js.Stream(ctx, name); err != nil {

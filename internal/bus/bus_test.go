@@ -21,6 +21,7 @@ func TestWhatIsSilenceIsWorthRepeating(t *testing.T) {
 		{"success", nil, false},
 		{"the time of a request is over", context.DeadlineExceeded, true},
 		{"a server runs, and not JetStream", nats.ErrNoResponders, true},
+		{"the connection is lost", nats.ErrDisconnected, true},
 		{"the servers have no leader", &jetstream.APIError{Code: 503, ErrorCode: errCodeNoClusterLeader}, true},
 		{"another answer", &jetstream.APIError{Code: 400, ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence}, false},
 		{"the caller has ended", context.Canceled, false},

@@ -2,8 +2,9 @@
 // [Reader] of all clusters.
 //
 //   - CHANGES keeps the last event on each subject, which is one source or one workload. Its size is bounded by the number of objects.
-//   - HISTORY keeps every event for 30 days. An event is stored there first, so HISTORY misses none, except beyond the share of a namespace. It may
-//     have a change that then lost the race for CHANGES. It stores no event twice within ten minutes.
+//   - HISTORY keeps every event for 30 days, except beyond the share of a namespace. Outcomes are stored there first, and changes at the same time as
+//     on CHANGES: Bus.PublishChange and Bus.StateAtStart store later what it lacks. It may have a change that lost the race for CHANGES. It stores no
+//     event twice within ten minutes.
 //   - DEADLETTERS keeps messages that must not be handled for 30 days, with the reason of the [events.RejectError].
 //
 // Guarantee: a change is stored on CHANGES once, however many watchers publish it. Each names the sequence that it supersedes, and all but the first

@@ -75,6 +75,7 @@ func isConflict(err error) bool {
 // is starting JetStream. The request is worth repeating.
 func IsSilence(err error) bool {
 	return hasCode(err, errCodeNoClusterLeader) || slices.ContainsFunc([]error{
-		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrAsyncPublishTimeout, jetstream.ErrJetStreamNotEnabled,
+		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, jetstream.ErrAsyncPublishTimeout,
+		jetstream.ErrJetStreamNotEnabled,
 	}, func(silence error) bool { return errors.Is(err, silence) })
 }

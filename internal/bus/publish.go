@@ -17,8 +17,9 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// PublishChange publishes a change on StreamHistory and then on StreamChanges, and returns its sequence on StreamChanges.
-// On StreamChanges it supersedes the event with the expected sequence. Zero means that the subject has no event.
+// PublishChange publishes a change on both streams at once, waits for both answers, and returns its sequence on StreamChanges.
+// On StreamChanges it supersedes the event with the expected sequence. Zero means that the subject has no event. A change that StreamHistory alone
+// does not take counts as published, and is stored there before the next one of its source.
 //
 // The error wraps ErrConflict if the subject's last event is another one. After any other error, the call may be repeated with
 // the same arguments: an event that was stored is recognized, and not stored twice.
@@ -106,26 +107,25 @@ func (b *Bus) supersede(ctx context.Context, msg *nats.Msg, id, sharer string, e
 // numberedID returns a message id for an event that is published again.
 func numberedID(id string, seq uint64) string { return id + "@" + strconv.FormatUint(seq, 10) }
 
-// publish stores the message on both streams, HISTORY first: see docs/adr/0002-history-is-written-first.md. The options apply
-// to CHANGES only. A duplicate on HISTORY needs no second try: the id names a state of an object, and HISTORY already has the event about it.
+// publish sends the message to HISTORY and CHANGES, and returns the answer of CHANGES: see docs/adr/0056-changes-go-to-both-streams.md. The options
+// apply to CHANGES only. A duplicate on HISTORY needs no second try: the id names a state of an object, and HISTORY already has the event about it.
 func (b *Bus) publish(ctx context.Context, msg *nats.Msg, id, sharer string, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
-	if err := b.record(ctx, msg, id, sharer); err != nil {
+	isBehind, err := b.settle(ctx, msg.Subject)
+	if err != nil {
 		return nil, err
 	}
-	return b.store(ctx, events.StreamChanges, msg.Subject, msg, id, options...)
-}
-
-// record stores the message on HISTORY. An event beyond the share of its namespace or mount stays for a short time, or is not stored.
-func (b *Bus) record(ctx context.Context, msg *nats.Msg, id, sharer string) error {
-	taken, ok := b.share.take(ctx, sharer, msg.Size())
-	if !ok {
-		return nil
+	if isBehind {
+		if err := b.record(ctx, msg, id, sharer); err != nil {
+			return nil, err
+		}
+		return b.store(ctx, events.StreamChanges, msg.Subject, msg, id, options...)
 	}
-	ack, err := b.store(ctx, events.StreamHistory, events.HistorySubject(msg.Subject), msg, id, jetstream.WithMsgTTL(taken.ttl))
-	if err != nil || ack.Duplicate {
-		b.share.giveBack(taken)
+	r := b.beginRecording(ctx, msg, id, sharer)
+	ack, err := b.store(ctx, events.StreamChanges, msg.Subject, msg, id, options...)
+	if late := b.recorded(ctx, r); late != nil && !errors.Is(err, ErrTooLarge) {
+		b.owe(ctx, r, late)
 	}
-	return err
+	return ack, err
 }
 
 func (b *Bus) store(
@@ -135,14 +135,19 @@ func (b *Bus) store(
 	defer cancel()
 	options = append([]jetstream.PublishOpt{jetstream.WithMsgID(id), jetstream.WithExpectStream(stream)}, options...)
 	ack, err := b.js.PublishMsg(ctx, hop(ctx, subject, msg), options...)
+	return ack, b.explain(ctx, stream, msg, err)
+}
+
+// explain returns the error of a stream about a message. It adds the sizes if the message is too large, and logs if the stream is full.
+func (b *Bus) explain(ctx context.Context, stream string, msg *nats.Msg, err error) error {
 	b.reportFull(ctx, stream, err)
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):
-		err = fmt.Errorf("%w: it has %d bytes, and the max_payload of the nats server is %d", ErrTooLarge, msg.Size(), b.js.Conn().MaxPayload())
+		return fmt.Errorf("%w: it has %d bytes, and the max_payload of the nats server is %d", ErrTooLarge, msg.Size(), b.js.Conn().MaxPayload())
 	case hasCode(err, jetstream.JSErrCodeStreamMessageExceedsMaximum):
-		err = fmt.Errorf("%w: it has %d bytes, more than the max_msg_size of %s: %w", ErrTooLarge, msg.Size(), stream, err)
+		return fmt.Errorf("%w: it has %d bytes, more than the max_msg_size of %s: %w", ErrTooLarge, msg.Size(), stream, err)
 	}
-	return ack, err
+	return err
 }
 
 // addedKeys is the maximum number of keys that publishing adds to a header: the trace context, and instructions for the stream.

@@ -211,9 +211,12 @@ func TestPublishSaysHowLargeAnEventIsThatTheServerDoesNotTake(t *testing.T) {
 	for i := range 50 {
 		middle.Keys[fmt.Sprintf("key-number-%d", i)] = events.Key{Fingerprint: sum("5")}
 	}
-	if _, err := answered(t, b, middle, 0); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "max_msg_size of HISTORY") {
+	// CHANGES takes it. The next one of its source has to wait for HISTORY, and no other has.
+	seq := mustPublish(t, b, middle, 0)
+	if _, err := answered(t, b, middle, seq); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "max_msg_size of HISTORY") {
 		t.Errorf("got %v, want that the stream does not take it", err)
 	}
+	mustPublish(t, b, version("other", "1"), 0)
 }
 
 // purge drops every message of StreamChanges. The server remembers their ids for as long as it detects duplicates.

@@ -2,9 +2,11 @@ package bus
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/events"
@@ -19,6 +21,92 @@ func idsOn(t *testing.T, s *testServer, stream string) []string {
 		ids = append(ids, raw.Header.Get(jetstream.MsgIDHeader))
 	}
 	return ids
+}
+
+// HISTORY is the test here, which sees both messages before it answers.
+func TestAChangeGoesToBothStreamsAtOnceAndWaitsForBothAnswers(t *testing.T) {
+	s := sharedServer(t)
+	b := s.bus()
+	var err error
+	b.js, err = jetstream.New(b.js.Conn(), jetstream.WithPublishAsyncTimeout(testkit.Patience))
+	testkit.Must(t, err)
+	testkit.Must(t, s.jetstream().DeleteStream(t.Context(), events.StreamHistory))
+	nc := s.connect()
+	sent, err := nc.SubscribeSync("keyturn.>")
+	testkit.Must(t, err)
+	testkit.Must(t, nc.FlushTimeout(testkit.Patience))
+
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.PublishChange(t.Context(), version("db", "1"), 0)
+		done <- err
+	}()
+	var came [2]*nats.Msg
+	for i, want := range []string{"keyturn.history.v1.prod-eu.secret.shop.db", "keyturn.v1.prod-eu.secret.shop.db"} {
+		came[i], err = sent.NextMsg(testkit.Patience)
+		testkit.Must(t, err)
+		if came[i].Subject != want {
+			t.Errorf("message %d is on %s, want %s", i+1, came[i].Subject, want)
+		}
+	}
+	testkit.Eventually(t, "CHANGES has it", func() bool { return len(idsOn(t, s, events.StreamChanges)) == 1 })
+	select {
+	case err := <-done:
+		t.Errorf("it is published before HISTORY has answered: %v", err)
+	default:
+	}
+	testkit.Must(t, came[0].Respond([]byte(`{"stream":"HISTORY","seq":1}`)))
+	testkit.Must(t, testkit.Receive(t, "it is published", done))
+	if len(b.owed) > 0 {
+		t.Errorf("HISTORY lacks %v", b.owed)
+	}
+}
+
+func TestWhatHistoryDoesNotTakeIsStoredThereLaterAndInOrder(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// later is what happens when HISTORY is back.
+		later func(t *testing.T, b *Bus, seq uint64)
+		want  []string
+	}{
+		{"before the next change of its source", func(t *testing.T, b *Bus, seq uint64) {
+			t.Helper()
+			mustPublish(t, b, version("db", "2"), seq)
+		}, []string{"prod-eu/uid-db/1", "prod-eu/uid-db/2"}},
+		{"without one", func(t *testing.T, b *Bus, _ uint64) {
+			t.Helper()
+			mustPublish(t, b, version("other", "1"), 0)
+			b.settleAll(t.Context())
+			mustPublish(t, b, version("third", "1"), 0)
+		}, []string{"prod-eu/uid-other/1", "prod-eu/uid-db/1", "prod-eu/uid-third/1"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := sharedServer(t)
+			b, log := s.bus(), &testkit.Log{}
+			b.logger = log.Logger()
+			testkit.Must(t, s.jetstream().DeleteStream(t.Context(), events.StreamHistory))
+			seq := mustPublish(t, b, version("db", "1"), 0)
+			for name, expected := range map[string]uint64{"db": seq, "other": 0} {
+				if _, err := answered(t, b, version(name, "2"), expected); err == nil {
+					t.Errorf("another change of %s is published while HISTORY takes none", name)
+				}
+			}
+			testkit.WantEqual(t, "on CHANGES", []string{"prod-eu/uid-db/1"}, idsOn(t, s, events.StreamChanges))
+			b.settleAll(t.Context())
+			for _, said := range []string{"the history may lack a change", "the history still lacks a change"} {
+				if n := strings.Count(log.String(), said); n != 1 {
+					t.Errorf("%q is logged %d times, want once:\n%s", said, n, log)
+				}
+			}
+
+			s.declare()
+			tt.later(t, b, seq)
+			testkit.WantEqual(t, "on HISTORY", tt.want, idsOn(t, s, events.StreamHistory))
+			if len(b.owed) > 0 {
+				t.Errorf("HISTORY still lacks %v", b.owed)
+			}
+		})
+	}
 }
 
 // startOn reads the state with a new bus, as a watcher does that begins.

@@ -121,14 +121,14 @@ func (h *historyShare) isCrowded(size int) bool {
 	return h.stored > h.half
 }
 
-// WatchHistory looks at the size of StreamHistory once a minute until ctx is done, so that no publication waits for it: a busy hub may take seconds
-// to respond. In between, the bytes that this program stores are added.
+// WatchHistory looks at the size of StreamHistory once a minute until ctx is done, and stores there what it lacks. No publication waits for it: a
+// busy hub may take seconds to respond. In between, the bytes that this program stores are added.
 func (b *Bus) WatchHistory(ctx context.Context) {
-	if b.share.month == nil {
-		return
-	}
 	for kube.Sleep(ctx, shareLook) {
-		b.share.look(ctx)
+		if b.share.month != nil {
+			b.share.look(ctx)
+		}
+		b.settleAll(ctx)
 	}
 }
 

@@ -77,8 +77,10 @@ func TestAFullStreamSaysSoOnceAndRecovers(t *testing.T) {
 	if _, err := answered(t, b, version("db", "1"), 0); !isStorage(err) {
 		t.Errorf("a change: got %v, want that there is no storage", err)
 	}
-	if n := strings.Count(log.String(), "nats has no storage left"); n != 1 {
-		t.Errorf("the log says so %d times, want once:\n%s", n, log)
+	for _, name := range []string{events.StreamHistory, events.StreamChanges} {
+		if n := strings.Count(log.String(), " stream="+name+" "); n != 1 {
+			t.Errorf("the log says so of %s %d times, want once:\n%s", name, n, log)
+		}
 	}
 	stream, err := js.Stream(t.Context(), events.StreamHistory)
 	testkit.Must(t, err)

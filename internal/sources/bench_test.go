@@ -170,11 +170,13 @@ func (b *bench) stored() ([]*jetstream.RawStreamMsg, error) {
 	return list, nil
 }
 
-// isOnChanges reports whether an event of StreamHistory, which is written first, or a later one about its source is also on StreamChanges.
-func (b *bench) isOnChanges(event *jetstream.RawStreamMsg) bool {
+// isOnChanges reports whether an event of StreamHistory, or a later one about its source, is also on StreamChanges. Neither stream is always first.
+func (b *bench) isOnChanges(raw *jetstream.RawStreamMsg) bool {
 	b.Helper()
-	last, ok := b.lastOn("keyturn.v1." + strings.TrimPrefix(event.Subject, events.HistorySubject("")))
-	return ok && !last.Time.Before(event.Time)
+	event, err := events.FromMsg(raw.Subject, raw.Header, raw.Data)
+	testkit.Must(b, err)
+	last, ok := b.lastOn("keyturn.v1." + strings.TrimPrefix(raw.Subject, events.HistorySubject("")))
+	return ok && (last.Event.ID() == event.ID() || last.Time.After(raw.Time))
 }
 
 // lastOn returns the last event on a subject of StreamChanges. It returns false if there is none, or the server does not answer in time.
