@@ -169,6 +169,34 @@ func TestLedgerAnOptInWhileNobodyLeads(t *testing.T) {
 	})
 }
 
+// The stream then no longer has the event that it had when the actuator began to read.
+func TestLedgerASourceIsAnnotatedWhileAnActuatorBegins(t *testing.T) {
+	begins := func(before, between, meanwhile func(*scene)) func(*scene) {
+		return func(s *scene) {
+			s.options.LeaderElect = true
+			s.workload("web", reads("secret/db"))
+			leader := s.atRest("secret/db")
+			before(s)
+			s.rest()
+			leader.stop()
+			webOptsIn(s)
+			s.pass(10 * time.Minute)
+			between(s)
+			s.pass(10 * time.Minute)
+			s.start()
+			meanwhile(s)
+			s.mark("secret/db")
+			s.pass(11 * time.Minute)
+		}
+	}
+	nothing := func(*scene) {}
+	testFixtures(t, []fixture{
+		{name: "a change before the opt-in rolls nobody", play: begins(dbChanges, nothing, nothing)},
+		{name: "a change while nobody led rolls", play: begins(nothing, dbChanges, nothing), want: rolled("web")},
+		{name: "a change meanwhile rolls", play: begins(nothing, nothing, dbChanges), want: rolled("web")},
+	})
+}
+
 // What a workload has a record of, it wanted already.
 func TestLedgerADeletionWhileNobodyLeadsRollsWhoHasARecord(t *testing.T) {
 	play(t, func(s *scene) {

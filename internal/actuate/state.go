@@ -17,8 +17,12 @@ type state struct {
 	now func() time.Time
 	// dirty collects the news after the stream was first read.
 	dirty *dirtySet
-	// base contains the last event of each source when the stream was first read. It is nil until then.
-	base map[events.Source]plan.Base
+	// earlier contains the first event of each source that a later one replaced before the stream was first read.
+	earlier sync.Map
+	// base contains the last event of each source when the stream was first read. It is nil until then. overtaken has the sources of which a later
+	// event came meanwhile, and when the stream stored the base.
+	base      map[events.Source]plan.Base
+	overtaken map[events.Source]time.Time
 	// gapFrom is plan.Memory.GapFrom. It is set before this actuator leads.
 	gapFrom time.Time
 	met     sync.Map // contains a plan.Base, the version at first sight, of each workload whose kind was not served at first
@@ -52,6 +56,9 @@ func (s *state) Put(at events.Address, c *events.LastChange) {
 	case <-s.complete:
 		s.dirty.tell(at.Source(), before, cameAt(c.Time(), s.now()))
 	default: // A new leader begins with the whole state.
+		if before != nil {
+			s.earlier.LoadOrStore(at.Source(), before)
+		}
 	}
 }
 
@@ -61,14 +68,20 @@ func (s *state) Complete(last uint64) {
 	if s.base != nil {
 		return
 	}
-	s.base = make(map[events.Source]plan.Base)
+	s.base, s.overtaken = make(map[events.Source]plan.Base), make(map[events.Source]time.Time)
 	s.All(func(source events.Source, c *events.LastChange) {
+		was := c
 		if c.Seq > last {
 			s.dirty.tell(source, nil, cameAt(c.Time(), s.now()))
-			return
+			first, _ := s.earlier.Load(source)
+			if was, _ = first.(*events.LastChange); was == nil || was.Seq > last {
+				return
+			}
+			s.overtaken[source] = was.StoredAt()
 		}
-		s.base[source] = plan.Base{Version: c.ResourceVersion, Deleted: c.Verb() == events.VerbDeleted}
+		s.base[source] = plan.Base{Version: was.ResourceVersion, Deleted: was.Verb() == events.VerbDeleted}
 	})
+	s.earlier.Clear()
 	close(s.complete)
 }
 
@@ -78,6 +91,9 @@ func (s *state) baseOf(key workload.Key, source events.Source) *plan.Base {
 		return nil
 	}
 	base := s.base[source]
+	if s.overtaken[source].After(s.gapFrom) {
+		base = plan.Base{} // It may be a change that nobody has decided, and nobody can decide it any more.
+	}
 	if met, isMet := s.met.Load(key); isMet && source.Kind != events.KindOpenBao {
 		base, _ = met.(plan.Base)
 	}

@@ -28,7 +28,7 @@ type Memory struct {
 
 // Base is the last event of a source when the stream was first read, or the last write of a workload that was first seen after that.
 type Base struct {
-	// Version is its resourceVersion. It is empty if the source had no event.
+	// Version is its resourceVersion. It is empty if the source had no event, or one of the gap of which a later event has taken the place.
 	Version string
 	// Deleted says that the event was a deletion, which has the resourceVersion of the previous event.
 	Deleted bool
