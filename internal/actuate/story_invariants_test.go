@@ -41,7 +41,8 @@ func noRoll(is func(*storyRoll) bool) func(*story) []string {
 }
 
 var rollsAreNeeded = invariant{
-	says: "a roll has a source of which pods may have read something else, or which changed back, was gone or was made again since they began",
+	says: "a roll has a source of which pods may have read something else, or which changed back, was gone or was made again since they began, as far " +
+		"as who leads can know",
 	broken: noRoll(func(roll *storyRoll) bool {
 		isNeeded := len(roll.lacking) > 0 || roll.flips || roll.differs && (roll.again || roll.unseen)
 		return !isNeeded && !roll.late
@@ -49,8 +50,8 @@ var rollsAreNeeded = invariant{
 }
 
 var rollsDiffer = invariant{
-	says: "nobody is rolled for the content that the record has, whatever the stream has lost, unless it changed back, was gone or was made again, " +
-		"or somebody has undone a roll",
+	says: "nobody is rolled for the content that the record has, whatever the stream has lost, unless it changed back, was gone or was made again " +
+		"since pods began, as far as who leads can know, or somebody has undone a roll",
 	broken: noRoll(func(roll *storyRoll) bool {
 		return !roll.differs && !roll.flips && !roll.again && !roll.contested && !roll.late
 	}),

@@ -37,7 +37,8 @@ type storyRoll struct {
 	at       time.Duration
 	leader   int
 	revision string
-	// lacking are those of which pods may have read something else. flips says that one has changed since the pods began, and again that one was gone.
+	// lacking are those of which pods may have read something else. again says that one was gone since the pods began, and flips that one has changed
+	// since, or since it was recorded: who leads and has not seen them begin cannot know that they began after that.
 	lacking []string
 	// before has the workloads of lower waves that were to be rolled first.
 	before       []string
@@ -119,6 +120,11 @@ func (st *story) take(w *storyWorkload, patch write) {
 		w.recordedNow++
 		st.notef("  %s is recorded: %s", w.name, p.text)
 	}
+	for of, pair := range w.pairs {
+		if entry := p.record[of.local]; entry != w.record[of.local] && !entry.IsOwed() {
+			pair.recorded = contents{pair.heard: true, pair.now: true}
+		}
+	}
 	w.record, w.text, w.reverted, w.recordedBy = p.record, p.text, p.reverted, st.leaders
 	w.foreign = false
 }
@@ -168,7 +174,7 @@ func (st *story) rollOf(w *storyWorkload, p storyPatch, at time.Time) *storyRoll
 		pair := w.pairs[of]
 		last, recorded := w.record[of.local]
 		entry, isWritten := p.record[of.local]
-		roll.flips = roll.flips || len(pair.since) > 1
+		roll.flips = roll.flips || len(pair.since) > 1 || w.unseen && len(pair.recorded) > 1
 		roll.again = roll.again || pair.gone
 		roll.differs = roll.differs || isWritten && (!recorded || last.Fingerprint != entry.Fingerprint || last.UID != entry.UID)
 	}

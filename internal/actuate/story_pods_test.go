@@ -49,6 +49,8 @@ type storyPair struct {
 	born  string
 	since contents
 	gone  bool
+	// recorded is what there was since Keyturn has recorded the source, of which the record has the first.
+	recorded contents
 	// owed says that the pods have to be replaced: there is something that they cannot have.
 	owed bool
 	// certain says that the record has what the pods have: Keyturn has replaced them last, and has led all the time since.
@@ -56,7 +58,7 @@ type storyPair struct {
 }
 
 func newStoryPair(now string) *storyPair {
-	return &storyPair{now: now, heard: now, seen: contents{now: true}}
+	return &storyPair{now: now, heard: now, seen: contents{now: true}, recorded: contents{now: true}}
 }
 
 // forget says that nobody has to replace the pods for what has changed so far.

@@ -91,7 +91,7 @@ func (st *story) spread(of *storySource) {
 		}
 		now := w.content(of)
 		pair.now, pair.isFresh = now, !pair.seen[now]
-		pair.seen[now], pair.since[now] = true, true
+		pair.seen[now], pair.since[now], pair.recorded[now] = true, true, true
 		pair.gone = pair.gone || now == contentAbsent
 		if w.stalled {
 			w.had[w.template][of][now] = true // Its new pods crash, and begin again.
