@@ -64,7 +64,7 @@ func (d *dispatcher) failed(ctx context.Context, result patchResult) {
 		d.again(r, err).WarnContext(rollCtx, "pods did not confirm the reload; replacing them")
 	case kube.HasChanged(err) && (r.attempts < maxChanged || r.workload.IsTriggered()):
 		// Another client, such as another leader, has written the record since the decision, or an operator has not acted on the last roll yet.
-		d.again(r, err).InfoContext(rollCtx, "workload changed before its patch; deciding again")
+		d.again(r, err).InfoContext(rollCtx, "patch does not fit the current state of the workload; deciding again")
 	case isDenied(err) || errors.Is(err, errTerminating):
 		d.denied(ctx, r, err)
 	default:

@@ -69,8 +69,8 @@ func (b *Bus) claimed(ctx context.Context) (events.Stored, events.Claim, error) 
 	return stored, claim, nil
 }
 
-// contest returns nil if the current claim leaves the name free, or belongs to the cluster already. If no other cluster uses this NATS, another
-// cluster's claim does not block the name: it came with a volume from there, or somebody has the key of the watcher's NATS user.
+// contest returns an error that wraps ErrClaimed if found is the claim of another cluster, unless replaces is the UID of that cluster. On a NATS that
+// no other cluster uses, such a claim is only logged: either the volume came from that cluster, or the key of the watcher's NATS user has leaked.
 func (b *Bus) contest(ctx context.Context, found events.Claim, uid, replaces string) error {
 	if found.UID == "" || found.UID == uid || found.UID == replaces {
 		return nil
@@ -113,7 +113,7 @@ func (b *Bus) Watched(ctx context.Context) ([]events.Watched, error) {
 		}
 		w, err := events.ReadStored(stored, events.ParseWatched)
 		if err != nil {
-			b.logger.WarnContext(ctx, "cannot read a watch time", "subject", stored.Subject, "err", err)
+			b.logger.WarnContext(ctx, "cannot read a cluster.watched event; ignoring it", "subject", stored.Subject, "err", err)
 			return nil
 		}
 		list = append(list, w)

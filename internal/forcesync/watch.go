@@ -105,7 +105,7 @@ func (r *resource) Reduce(object runtime.Object) (metav1.Object, bool) {
 // Put logs the unreadable parts of an ExternalSecret, unless they are the same as before.
 func (r *resource) Put(ctx context.Context, obj metav1.Object) {
 	if text := problemsOf(obj); text != "" && text != problemsOf(r.seen[nameOf(obj)]) {
-		r.Log.WarnContext(ctx, "cannot read a part of an externalsecret",
+		r.Log.WarnContext(ctx, "cannot read part of an externalsecret",
 			"externalsecret", obj.GetName(), "namespace", obj.GetNamespace(), "err", text)
 	}
 	r.seen[nameOf(obj)] = obj

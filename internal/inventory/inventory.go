@@ -31,7 +31,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Inventory keeps workloads and namespaces in line with the API server. Make one with New.
+// Inventory keeps a copy of workloads and of the settings of namespaces in memory, in sync with the API server. Make one with New.
 type Inventory struct {
 	// Index contains the workloads.
 	Index *Index

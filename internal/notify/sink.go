@@ -152,7 +152,7 @@ func (s *sink) lookForLost(ctx context.Context, span func(context.Context) (firs
 		}
 		if lost := s.parked.drop(time.Now(), first, last); lost > 0 {
 			s.metrics.count(ctx, s.name, s.kind, resultLost, lost)
-			s.log.ErrorContext(ctx, "notifications lost: the stream has dropped their outcomes while they were parked", "count", lost)
+			s.log.ErrorContext(ctx, "notifications lost: the stream dropped their outcomes while they were parked", "count", lost)
 		}
 	}
 }

@@ -19,7 +19,8 @@ type watchedPublisher interface {
 	PublishWatched(ctx context.Context, scope events.Scope, at time.Time) error
 }
 
-// attendance publishes the watch time: the time up to which the stream is complete for this scope. The next watcher's absence reads it.
+// attendance publishes the watch time: the time up to which the stream is complete for this scope. The next watcher reads it at its start, to find
+// the objects that were created while no watcher ran: see absence.
 type attendance struct {
 	bus       watchedPublisher
 	scope     events.Scope

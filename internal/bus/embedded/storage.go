@@ -128,7 +128,7 @@ func (s *storage) restart(ctx context.Context, now look) {
 	s.logger.WarnContext(ctx, "restarting jetstream", "err", now.fault, "free", now.free)
 	// Unlike turning JetStream off by a reload, a shutdown keeps what the server knows of its cluster on the volume.
 	if err := errors.Join(s.server.ShutdownJetStream(), s.reload(now.limit)); err != nil { //nolint:contextcheck // as above
-		s.logger.ErrorContext(ctx, "jetstream not restarted", "err", err)
+		s.logger.ErrorContext(ctx, "cannot restart jetstream", "err", err)
 		return
 	}
 	if now, err := s.look(); err == nil && now.fault == nil {
