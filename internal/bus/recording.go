@@ -120,5 +120,8 @@ func (b *Bus) recordAgain(ctx context.Context, stored events.Stored) error {
 	if err != nil || illegal != nil {
 		return nil //nolint:nilerr // it is left out
 	}
-	return b.record(ctx, msg, stored.MessageID, c.Source.Sharer())
+	if err := b.record(ctx, msg, stored.MessageID, c.Source.Sharer()); !isConflict(err) {
+		return err
+	}
+	return nil // Its watcher is storing it there.
 }

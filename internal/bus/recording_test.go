@@ -109,6 +109,28 @@ func TestWhatHistoryDoesNotTakeIsStoredThereLaterAndInOrder(t *testing.T) {
 	}
 }
 
+// If two watchers send a change at once, a stream with replicas stores one of the messages, and refuses the other until it has.
+func TestWhatAnotherWatcherIsStoringOnHISTORYIsNotOwed(t *testing.T) {
+	s := sharedServer(t)
+	b := s.bus()
+	testkit.Must(t, s.jetstream().DeleteStream(t.Context(), events.StreamHistory))
+	nc := s.connect()
+	testkit.Must(t, errIn(nc.Subscribe("keyturn.history.>", func(msg *nats.Msg) {
+		if err := msg.Respond([]byte(`{"stream":"HISTORY","seq":0,"error":{"code":409,"err_code":10158,"description":"in process"}}`)); err != nil {
+			t.Error(err)
+		}
+	})))
+	testkit.Must(t, nc.FlushTimeout(testkit.Patience))
+
+	mustPublish(t, b, version("db", "1"), 0)
+	if len(b.owed) > 0 {
+		t.Errorf("HISTORY lacks %v", b.owed)
+	}
+	published(t, func() error {
+		return b.StateAtStart(t.Context(), events.SourceFilters(testCluster), func(events.Stored) error { return nil })
+	})
+}
+
 // startOn reads the state with a new bus, as a watcher does that begins.
 func startOn(t *testing.T, s *testServer) {
 	t.Helper()
