@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -94,6 +95,9 @@ func (b *Bus) settleAll(ctx context.Context) {
 	}
 }
 
+// recordedAtOnce is how many answers StateAtStart waits for at once: few, as each event takes room of its namespace until its answer comes.
+const recordedAtOnce = 16
+
 // StateAtStart is State for a watcher that begins. It also stores the changes of the last minutes on StreamHistory: if NATS and a watcher ended while
 // one was on its way to both streams, StreamChanges may have it alone, and no watcher publishes it again. StreamHistory knows what it has by the ids,
 // for as long as it looks for duplicates. Half of that time is left for the reading.
@@ -103,25 +107,36 @@ func (b *Bus) StateAtStart(ctx context.Context, filterSubjects []string, fn func
 		return err
 	}
 	since := info.TimeStamp.Add(-b.history.CachedInfo().Config.Duplicates / 2) // by the clocks of servers
-	return b.State(ctx, filterSubjects, func(stored events.Stored) error {
+	var sent []*recording
+	await := func(most int) error {
+		var first error
+		for ; len(sent) > most; sent = sent[1:] {
+			if err := b.recorded(ctx, sent[0]); !isConflict(err) { // A conflict: its watcher is storing it there.
+				first = cmp.Or(first, err)
+			}
+		}
+		return first
+	}
+	err = b.State(ctx, filterSubjects, func(stored events.Stored) error {
 		if stored.MessageID != "" && stored.Time.After(since) {
-			if err := b.recordAgain(ctx, stored); err != nil {
+			if r := b.beginRecordingAgain(ctx, stored); r != nil {
+				sent = append(sent, r)
+			}
+			if err := await(recordedAtOnce); err != nil {
 				return err
 			}
 		}
 		return fn(stored)
 	})
+	return cmp.Or(err, await(0))
 }
 
-// recordAgain records an event of CHANGES, under the id that it has there. It leaves out what is no change.
-func (b *Bus) recordAgain(ctx context.Context, stored events.Stored) error {
+// beginRecordingAgain sends an event of CHANGES to HISTORY, under the id that it has there. It returns nil for what is no change.
+func (b *Bus) beginRecordingAgain(ctx context.Context, stored events.Stored) *recording {
 	c, err := stored.Change()
 	msg, illegal := ToMsg(stored.Event, stored.Subject)
 	if err != nil || illegal != nil {
-		return nil //nolint:nilerr // it is left out
+		return nil
 	}
-	if err := b.record(ctx, msg, stored.MessageID, c.Source.Sharer()); !isConflict(err) {
-		return err
-	}
-	return nil // Its watcher is storing it there.
+	return b.beginRecording(ctx, msg, stored.MessageID, c.Source.Sharer())
 }

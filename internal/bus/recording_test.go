@@ -206,6 +206,37 @@ func TestAWatcherThatBeginsStoresOnHISTORYWhatIsOnCHANGESAlone(t *testing.T) {
 	}
 }
 
+// HISTORY is the test here, which answers only once it has both.
+func TestAWatcherThatBeginsWaitsForManyAnswersAtOnce(t *testing.T) {
+	s := sharedServer(t)
+	b := s.bus()
+	var err error
+	b.js, err = jetstream.New(b.js.Conn(), jetstream.WithPublishAsyncTimeout(testkit.Patience))
+	testkit.Must(t, err)
+	for _, name := range []string{"db", "web"} {
+		mustPublish(t, b, version(name, "1"), 0)
+	}
+	testkit.Must(t, s.jetstream().DeleteStream(t.Context(), events.StreamHistory))
+	nc := s.connect()
+	sent, err := nc.SubscribeSync("keyturn.history.>")
+	testkit.Must(t, err)
+	testkit.Must(t, nc.FlushTimeout(testkit.Patience))
+
+	done := make(chan error, 1)
+	go func() {
+		done <- b.StateAtStart(t.Context(), events.SourceFilters(testCluster), func(events.Stored) error { return nil })
+	}()
+	var came [2]*nats.Msg
+	for i := range came {
+		came[i], err = sent.NextMsg(testkit.Patience)
+		testkit.Must(t, err)
+	}
+	for _, msg := range came {
+		testkit.Must(t, msg.Respond([]byte(`{"stream":"HISTORY","seq":1}`)))
+	}
+	testkit.Must(t, testkit.Receive(t, "the state is read", done))
+}
+
 // HISTORY has forgotten the id of such a change, and would store it twice.
 func TestAWatcherThatBeginsLeavesOutWhatIsOlder(t *testing.T) {
 	s := sharedServer(t)
