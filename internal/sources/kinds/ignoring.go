@@ -238,6 +238,9 @@ func newAnswers(ring *Keyring, source events.Source, data map[string][]byte) *ge
 	if len(g.names) == 0 {
 		return nil
 	}
+	if !slices.Equal(g.names, []string{rawKey}) {
+		g.from = nil // An ExternalSecret may have the other keys from elsewhere.
+	}
 	g.basis = ring.digest("generated", source, parts...)
 	return g
 }

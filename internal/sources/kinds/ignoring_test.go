@@ -92,6 +92,15 @@ func TestAnAnswerAboutAStaticRoleChangesWithThePassword(t *testing.T) {
 			{ownedByESO.annotatedWith("keyturn.dev/keys", "all"), content{"creds": inOneKey("one", "27", "9")["creds"]}, "observed u/1 {creds} []"},
 			{ownedByESO, content{"creds": inOneKey("two", "28", "9")["creds"]}, "changed u/2@2 {creds@2} [creds] previous"},
 		}},
+		{"by an ExternalSecret that writes all of it into a key that held something else", []state{
+			{ownedByESO, content{"creds": "one", "host": "db"}, "observed u/1 {creds host} []"},
+			{ownedByESO, inOneKey("one", "27", "9"), "changed u/2@2 {creds@2 host} [creds] previous"},
+			{ownedByESO, inOneKey("one", "27", "8"), nothing},
+		}},
+		{"by an ExternalSecret that takes over the Secret", []state{
+			{metadata{}, inOneKey("one", "27", "9"), "observed u/1 {creds host} []"},
+			{ownedByESO, inOneKey("two", "28", "9"), "changed u/2@2 {creds@2 host} [creds] previous"},
+		}},
 		{"but not of what nobody is known to write", []state{
 			{metadata{}, inOneKey("one", "27", "9"), "observed u/1 {creds host} []"},
 			{metadata{}, inOneKey("one", "27", "8"), "changed u/2@2 {creds@2 host} [creds] previous"},
