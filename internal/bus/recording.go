@@ -3,6 +3,7 @@ package bus
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -65,13 +66,17 @@ func (b *Bus) owe(ctx context.Context, r *recording, err error) {
 }
 
 // settle stores on HISTORY what is owed of a subject, whose events are in order there. It reports whether anything is owed of another one. While it
-// is, HISTORY comes first: so no more is ever owed than was in flight when HISTORY began to fail, and what it never takes delays only its own source.
+// is, HISTORY comes first: so no more is ever owed than was in flight when HISTORY began to fail. It gives up what is too large for HISTORY: later
+// changes of the source would wait for ever.
 func (b *Bus) settle(ctx context.Context, subject string) (isBehind bool, err error) {
 	b.mu.Lock()
 	late := b.owed[subject]
 	b.mu.Unlock()
 	if late != nil {
-		if err := b.record(ctx, late.msg, late.id, late.sharer); err != nil {
+		switch err := b.record(ctx, late.msg, late.id, late.sharer); {
+		case errors.Is(err, ErrTooLarge):
+			b.logger.ErrorContext(ctx, "the history does not take a change", "subject", subject, "err", err)
+		case err != nil:
 			return true, err
 		}
 	}
