@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/workload"
@@ -117,19 +118,32 @@ func TestAWorkloadWaitsForLowerWaves(t *testing.T) {
 
 // The rollout of the lower wave is replaced by one for another source, before its pods are ready with either.
 func TestAWaveWaitsForARolloutThatAnotherChangeHasReplaced(t *testing.T) {
-	play(t, func(s *scene) {
-		s.workload("a", auto, reads("secret/db", "secret/other"))
-		s.workload("b", auto, inWave(1), reads("secret/db"))
-		s.begin("secret/db", "secret/other")
-		s.stall("a")
-		s.rotate("two", "a")
-		s.set("secret/other", "password", "two")
-		s.pass(10 * time.Second)
-		s.wantRolls("a")
-		s.finish("a")
-		s.pass(time.Minute)
-		s.wantRolls("b")
-	})
+	for name, meanwhile := range map[string]func(*scene){
+		"its new pods are not ready": func(*scene) {},
+		// The controller then reports no pods, and that the rollout before was complete.
+		"its strategy Recreate waits for the end of old pods": func(s *scene) {
+			s.overwrite("a", func(d *appsv1.Deployment) {
+				d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, UnavailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{{
+					Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable",
+				}}}
+			})
+		},
+	} {
+		playOf(t, name, func(s *scene) {
+			s.workload("a", auto, reads("secret/db", "secret/other"))
+			s.workload("b", auto, inWave(1), reads("secret/db"))
+			s.begin("secret/db", "secret/other")
+			s.stall("a")
+			s.rotate("two", "a")
+			meanwhile(s)
+			s.set("secret/other", "password", "two")
+			s.pass(10 * time.Second)
+			s.wantRolls("a")
+			s.finish("a")
+			s.pass(time.Minute)
+			s.wantRolls("b")
+		})
+	}
 }
 
 // TestAWaveWaitsForTheMomentOfALowerOneInAnOpenWindowAndForNoOtherTime has two workloads that read the same. The one of the higher wave has the

@@ -89,18 +89,22 @@ func deploymentProgress(deployment *appsv1.Deployment, c podCounts) Progress {
 	if !c.isObserved {
 		return p.unobserved()
 	}
+	isRefused := false
 	for _, condition := range deployment.Status.Conditions {
-		if condition.Type != appsv1.DeploymentProgressing {
-			continue
-		}
-		if condition.Status == corev1.ConditionFalse && condition.Reason == "ProgressDeadlineExceeded" {
+		switch {
+		case condition.Type == appsv1.DeploymentReplicaFailure:
+			isRefused = condition.Status == corev1.ConditionTrue
+		case condition.Type != appsv1.DeploymentProgressing:
+		case condition.Status == corev1.ConditionFalse && condition.Reason == "ProgressDeadlineExceeded":
 			return p.is(Failed, condition.Message)
+		default:
+			c.wasComplete = condition.Reason == "NewReplicaSetAvailable" // The reason stays until a ReplicaSet is created for a new template.
 		}
-		c.wasComplete = condition.Reason == "NewReplicaSetAvailable" // The reason stays until the template changes.
 	}
 	switch {
 	case c.updated < c.wanted:
-		p.Unready = c.wasComplete && old == 0 // No pod is being replaced: pods are missing.
+		// No pod is being replaced: pods are missing, because they are refused. Without a refusal, the strategy Recreate may be ending the old ones.
+		p.Unready = c.wasComplete && old == 0 && isRefused
 		return p.is(Progressing, fmt.Sprintf("%d of %d pods are new", c.updated, c.wanted))
 	case old > 0:
 		return p.is(Progressing, fmt.Sprintf("%d old pods are left", old))

@@ -176,10 +176,11 @@ func TestPodsThatAreNotReadyAreNoRollout(t *testing.T) {
 	available := func(reason string) []appsv1.DeploymentCondition {
 		return []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reason}}
 	}
+	refused := appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate"}
 	// The counts are of pods: all of three, updated ones, and of a StatefulSet ready ones.
-	deployment := func(all, updated int32, reason string) Progress {
+	deployment := func(all, updated int32, reason string, more ...appsv1.DeploymentCondition) Progress {
 		return progressIn(deployments, &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &three}, Status: appsv1.DeploymentStatus{
-			Replicas: all, UpdatedReplicas: updated, AvailableReplicas: min(all, 2), Conditions: available(reason),
+			Replicas: all, UpdatedReplicas: updated, AvailableReplicas: min(all, 2), Conditions: append(available(reason), more...),
 		}})
 	}
 	set := func(all, updated, ready int32, current string) Progress {
@@ -198,8 +199,9 @@ func TestPodsThatAreNotReadyAreNoRollout(t *testing.T) {
 	}{
 		{"a Deployment whose rollout was complete", deployment(3, 3, "NewReplicaSetAvailable"), true},
 		{"a Deployment whose rollout goes on", deployment(3, 3, "ReplicaSetUpdated"), false},
-		{"a Deployment whose pods are gone, and cannot be created", deployment(0, 0, "NewReplicaSetAvailable"), true},
-		{"a Deployment whose first pods cannot be created", deployment(0, 0, "ReplicaSetUpdated"), false},
+		{"a Deployment whose pods are gone, and cannot be created", deployment(0, 0, "NewReplicaSetAvailable", refused), true},
+		{"a Deployment whose strategy Recreate waits for the end of old pods", deployment(0, 0, "NewReplicaSetAvailable"), false},
+		{"a Deployment whose first pods cannot be created", deployment(0, 0, "ReplicaSetUpdated", refused), false},
 		{"a Deployment that is put back, with pods to replace", deployment(3, 1, "NewReplicaSetAvailable"), false},
 		{"a StatefulSet whose rollout was complete", set(3, 3, 2, "b"), true},
 		{"a StatefulSet whose rollout goes on", set(3, 3, 2, "a"), false},
