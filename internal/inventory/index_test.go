@@ -181,3 +181,25 @@ func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
 		})
 	}
 }
+
+// rolled returns the Deployment web without pods of its own, whose last roll wrote the revision r1.
+func rolled(t *testing.T) *workload.Workload {
+	t.Helper()
+	deployment := webDeployment("10", map[string]string{"keyturn.dev/last": `{"rev":"r1","at":"2026-03-14T15:09:26Z","was":"ok"}`})
+	deployment.Spec.Replicas = new(int32)
+	deployment.Spec.Template.Annotations = map[string]string{"keyturn.dev/revision": "r1"}
+	return readAs(t, deployments, deployment, workload.Reading{})
+}
+
+func TestARollThatARolloutCarriesOutIsNotOverBecauseTheDeploymentIsListedFirst(t *testing.T) {
+	for _, order := range []string{"the Deployment first", "the Rollout first"} {
+		list := []*workload.Workload{rolled(t), runnerOf(t, "20", "web", "Degraded")}
+		if order == "the Rollout first" {
+			slices.Reverse(list)
+		}
+		w := indexOf(list...).Get(workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"})
+		if !w.IsRolling() || w.FailsBefore() {
+			t.Errorf("%s: it is rolling: %t, and fails before the next roll: %t; want that its own roll fails", order, w.IsRolling(), w.FailsBefore())
+		}
+	}
+}

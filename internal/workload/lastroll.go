@@ -15,10 +15,11 @@ func (w *Workload) IsRolling() bool {
 	return w.AtLast() && w.Progress.State != Complete && !w.Progress.Unready && w.completed != w.Last.Revision
 }
 
-// recallCompleted notes that the rollout of the last roll is complete, or was complete in an earlier state, which may be nil.
+// recallCompleted notes that the rollout of the last roll is complete, or was complete in an earlier state, which may be nil. One without pods does
+// not count: nothing has started with the changes, or the workload that runs the pods is not known yet.
 func (w *Workload) recallCompleted(earlier *Workload) {
 	switch {
-	case w.AtLast() && w.Progress.State == Complete:
+	case w.AtLast() && w.Progress.State == Complete && w.Progress.Pods > 0:
 		w.completed = w.Last.Revision
 	case earlier != nil && earlier.ID.UID == w.ID.UID && (w.completed == "" || w.completed != w.Last.Revision):
 		w.completed = earlier.completed

@@ -76,6 +76,7 @@ func TestWhatFailsAfterARollWasCompleteFailsBeforeTheNextOne(t *testing.T) {
 		{"it was complete, and a release has failed", []Progress{rollingOut, rolledOut, rollingOut, givenUp}, false, true, nil},
 		{"it was complete, and a release is in progress", []Progress{rollingOut, rolledOut, rollingOut}, false, false, nil},
 		{"it was never complete", []Progress{rollingOut, givenUp}, true, false, last.With},
+		{"it had no pods, or not yet those of a Rollout", []Progress{{State: Complete}, rollingOut, givenUp}, true, false, last.With},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var w *Workload
