@@ -203,3 +203,15 @@ func TestARollThatARolloutCarriesOutIsNotOverBecauseTheDeploymentIsListedFirst(t
 		}
 	}
 }
+
+// As a new leader does with what the last outcome says.
+func TestTheEndOfARollThatARolloutCarriesOutIsKept(t *testing.T) {
+	x, key := indexOf(runnerOf(t, "20", "web", "Degraded"), rolled(t)), workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}
+	x.Keep(key, func(known *workload.Workload) *workload.Workload { return known.Completed("r1") })
+	for _, when := range []string{"at once", "when the Rollout has changed since"} {
+		if w := x.Get(key); w.IsRolling() || !w.FailsBefore() || w.Progress.State != workload.Failed {
+			t.Errorf("%s: it is rolling: %t, fails before the next roll: %t, and is in state %d", when, w.IsRolling(), w.FailsBefore(), w.Progress.State)
+		}
+		x.Written(runnerOf(t, "21", "web", "Degraded"))
+	}
+}

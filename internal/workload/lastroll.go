@@ -30,6 +30,9 @@ func (w *Workload) recallCompleted(earlier *Workload) {
 func (w *Workload) Completed(revision string) *Workload {
 	completed := *w
 	completed.completed = revision
+	if alone := w.withoutRunners; alone != nil { // The index joins that with the workloads that run the pods.
+		completed.withoutRunners = alone.Completed(revision)
+	}
 	return &completed
 }
 
