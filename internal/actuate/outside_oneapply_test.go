@@ -127,6 +127,48 @@ func TestAKeyThatComesBackRollsWhoHasStartedWithoutIt(t *testing.T) {
 	})
 }
 
+// A release needs a key that nobody has added yet, and is undone once the key has come. The pods from before it stay.
+func TestAKeyRollsPodsThatStartedWithoutItBeforeAReleaseThatIsUndone(t *testing.T) {
+	play(t, func(s *scene) {
+		before := readsOnly("secret/db#password", "secret/db#token?")
+		s.workload("web", auto, before)
+		s.begin("secret/db")
+		s.stall("web")
+		s.edit("web", readsOnly("secret/db#password", "secret/db#token"))
+		s.pass(time.Minute)
+		s.set("secret/db", "token", "one")
+		s.pass(time.Minute)
+		s.wantRolls()
+		s.edit("web", before)
+		s.pass(time.Minute)
+		s.wantRolls("web")
+		s.finish("web")
+		s.pass(11 * time.Minute)
+		s.wantRolls()
+	})
+}
+
+// The same release is finished, and its pods are all that is left.
+func TestAKeyRollsNobodyOnceAReleaseThatNeedsItHasReplacedThePods(t *testing.T) {
+	play(t, func(s *scene) {
+		s.workload("web", auto, readsOnly("secret/db#password", "secret/db#token?"))
+		s.begin("secret/db")
+		s.stall("web")
+		s.edit("web", readsOnly("secret/db#password", "secret/db#token"))
+		s.pass(time.Minute)
+		s.set("secret/db", "token", "one")
+		s.pass(time.Minute)
+		s.finish("web")
+		s.pass(time.Minute)
+		s.restart()
+		s.pass(11 * time.Minute)
+		s.wantRolls()
+		s.set("secret/db", "token", "two")
+		s.pass(time.Minute)
+		s.wantRolls("web")
+	})
+}
+
 // What a command writes comes some milliseconds apart.
 func TestOneCommandThatChangesASourceAndItsReaderIsOneChange(t *testing.T) {
 	const apart = 50 * time.Millisecond

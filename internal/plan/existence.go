@@ -11,6 +11,8 @@ import (
 // byCreation decides about content that the pods are not known to have and that may date from the creation of the source.
 func (q *question) byCreation() Reason {
 	switch {
+	case q.waitedForKey() && q.isOfKeys() && q.w.IsReplacingPods():
+		return PodsStarting // Earlier pods could start without the key, and stay if the change of the workload is undone.
 	case q.waitedForKey():
 		return PodsWaited
 	case !q.hasAppeared():

@@ -40,7 +40,13 @@ func TestAKeyThatTheSourceNeverHadRollsNobodyWhoNeedsIt(t *testing.T) {
 			state: recordAt("90", ofPassword, func(c *events.Change) { delete(c.Keys, "password") }), change: added, want: PodsWaited,
 		},
 		{
-			name: "the same, and another key has changed with it", ref: bothDB, change: both(added, func(c *events.Change) {
+			name: "the same, and some of these pods are left", ref: passwordDB, change: added, want: PodsStarting,
+			state: states(recordAt("90", ofPassword, func(c *events.Change) { delete(c.Keys, "password") }), func(w *workload.Workload) {
+				w.Progress = workload.Progress{State: workload.Progressing, Pods: 3}
+			}),
+		},
+		{
+			name: "all are replaced, and another key has changed with it", ref: bothDB, change: both(added, func(c *events.Change) {
 				c.Keys["user"] = events.Key{Fingerprint: fp("4"), ChangedAt: "100"}
 			}),
 			state: recordAt("90", workload.Want{Keys: []string{"password", "user"}}, func(c *events.Change) { delete(c.Keys, "password") }),
