@@ -122,7 +122,8 @@ func (b *Bus) publish(ctx context.Context, msg *nats.Msg, id, sharer string, opt
 	}
 	r := b.beginRecording(ctx, msg, id, sharer)
 	ack, err := b.store(ctx, events.StreamChanges, msg.Subject, msg, id, options...)
-	if late := b.recorded(ctx, r); late != nil && !isConflict(late) && !errors.Is(err, ErrTooLarge) { // A conflict: another watcher is storing it there.
+	// In case of a conflict, another watcher is storing it there.
+	if late := b.recorded(ctx, r); late != nil && !isConflict(late) && !errors.Is(err, ErrTooLarge) {
 		b.owe(ctx, r, late)
 	}
 	return ack, err
