@@ -112,13 +112,13 @@ func (r tool) namesImage() {
 	}
 	for _, one := range []struct {
 		name, manifests string
-		// pods are those of the watcher, the actuator and the job, and in the chart the two of helm test.
-		pods int
+		// containers are those of the watcher, the actuator, NATS beside it and the job, and in the chart the two of helm test.
+		containers int
 	}{
-		{"the chart", chart, 5},
-		{"the chart with the default of Reloader's", migrated, 5},
-		{"install.yaml", string(r.Read(dist, "install.yaml")), 3},
-		{"install-namespaced.yaml", string(r.Read(dist, "install-namespaced.yaml")), 3},
+		{"the chart", chart, 6},
+		{"the chart with the default of Reloader's", migrated, 6},
+		{"install.yaml", string(r.Read(dist, "install.yaml")), 4},
+		{"install-namespaced.yaml", string(r.Read(dist, "install-namespaced.yaml")), 4},
 	} {
 		images := 0
 		for line := range strings.Lines(one.manifests) {
@@ -130,8 +130,8 @@ func (r tool) namesImage() {
 				t.Errorf("%s: has the image %s", one.name, image)
 			}
 		}
-		if images != one.pods {
-			t.Errorf("%s: has %d images, want %d", one.name, images, one.pods)
+		if images != one.containers {
+			t.Errorf("%s: has %d images, want %d", one.name, images, one.containers)
 		}
 	}
 }
