@@ -129,17 +129,7 @@ func TestWhatTheJoinedOldestAreSaidToOwnStays(t *testing.T) {
 	if err := c.send(c.namespace, deployment, reown(append(applied.GetManagedFields(), stays))); err != nil {
 		t.Fatal(err)
 	}
-	annotations := applied.GetAnnotations()
-	delete(annotations, "owner")
-	applied.SetAnnotations(annotations)
-	applied.SetManagedFields(nil)
-	applied.SetResourceVersion("")
-	unstructured.RemoveNestedField(applied.Object, "status")
-	after, err := c.admin.Resource(deployment.resource).Namespace(c.namespace).
-		Apply(t.Context(), deployment.name, applied, metav1.ApplyOptions{FieldManager: applier, Force: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := c.applyWithout(applied, "owner")
 	if _, there := after.GetAnnotations()["owner"]; !there {
 		t.Error("the annotation that the applier removed is gone, want that it stays")
 	}

@@ -180,6 +180,23 @@ func entryOf(manager string, operation metav1.ManagedFieldsOperationType, entrie
 	}
 }
 
+// applyWithout has the applier apply a Deployment as it was read, but for one annotation, and returns it as it is then.
+func (c *confined) applyWithout(applied *unstructured.Unstructured, annotation string) *unstructured.Unstructured {
+	c.Helper()
+	annotations := applied.GetAnnotations()
+	delete(annotations, annotation)
+	applied.SetAnnotations(annotations)
+	applied.SetManagedFields(nil)
+	applied.SetResourceVersion("")
+	unstructured.RemoveNestedField(applied.Object, "status")
+	after, err := c.admin.Resource(deployment.resource).Namespace(c.namespace).
+		Apply(c.Context(), deployment.name, applied, metav1.ApplyOptions{FieldManager: applier, Force: true})
+	if err != nil {
+		c.Fatal(err)
+	}
+	return after
+}
+
 // An applier removes the fields that it owns and no longer applies. So whoever says that Flux owns a field that Flux does not apply has Flux
 // remove it, with Flux's permissions.
 func TestAnApplierRemovesWhatItIsSaidToOwn(t *testing.T) {
@@ -195,17 +212,7 @@ func TestAnApplierRemovesWhatItIsSaidToOwn(t *testing.T) {
 	if _, err := client.Patch(t.Context(), deployment.name, types.JSONPatchType, body, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	annotations := applied.GetAnnotations()
-	delete(annotations, "edited")
-	applied.SetAnnotations(annotations)
-	applied.SetManagedFields(nil)
-	applied.SetResourceVersion("")
-	unstructured.RemoveNestedField(applied.Object, "status")
-	after, err := c.admin.Resource(deployment.resource).Namespace(c.namespace).
-		Apply(t.Context(), deployment.name, applied, metav1.ApplyOptions{FieldManager: applier, Force: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := c.applyWithout(applied, "edited")
 	if value, there := after.GetAnnotations()["edited"]; there {
 		t.Errorf("the annotation that the applier never had: got %q, want that the applier removed it", value)
 	}

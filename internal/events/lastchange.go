@@ -257,7 +257,7 @@ func (c *LastChange) rare() RareFields {
 	return *c.Rare
 }
 
-// Change returns the change of a source. Its Previous only tells whether there was a previous fingerprint, and whether it was the same.
+// Change returns the change of a source. Its Previous only shows whether there was a previous fingerprint, and whether it was the same.
 func (c *LastChange) Change(cluster string, source Source) Change {
 	change := Change{
 		Cluster: cluster, Source: source, Verb: c.Verb(), UID: c.UID, ResourceVersion: c.ResourceVersion, Fingerprint: c.Fingerprint(),

@@ -55,7 +55,7 @@ func (q *question) date() {
 	if q.seen.changedAt != "" || !q.recorded {
 		return
 	}
-	// The stream has no earlier event, so the event does not tell when the content changed. The record tells whether it changed.
+	// The stream has no earlier event, so the event does not tell when the content changed. The record shows whether it changed.
 	this := q.last.UID == q.now.UID && q.last.Version == q.now.ResourceVersion
 	hasChanged := this || q.differs()
 	if q.isNoted() {

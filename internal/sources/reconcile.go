@@ -148,8 +148,8 @@ func (r *reconciler) settle(source events.Source, found assessment, entry *queue
 
 // isLimited reports whether an event counts towards the budget of its namespace. The first event of a source that existed before does not, because a
 // change during its wait would go unnoticed. Neither do events that the stream has lost, and those of secrets in stores, which have no namespace.
-// Nothing is limited until every source that existed at the start is on the stream, because each has at most one event by then. Created tells whether
-// the object was created if the first event of its kind is always observed.
+// Nothing is limited until every source that existed at the start is on the stream, because each has at most one event by then. Created reports
+// whether the object was created if the first event of its kind is always observed.
 func (r *reconciler) isLimited(before *kinds.LastEvent, change events.Change, created bool) bool {
 	switch {
 	case change.Source.Namespace == "" || !r.readiness.complete.Load():
