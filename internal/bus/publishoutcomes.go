@@ -100,15 +100,24 @@ func (b *Bus) awaitAnswers(ctx context.Context, stream string, batch []publicati
 		if p.answer == nil {
 			continue
 		}
-		select {
-		case ack := <-p.answer.Ok():
+		var ack *jetstream.PubAck
+		if ack, p.err = await(ctx, p.answer); p.err == nil {
 			p.duplicate = ack.Duplicate
-		case p.err = <-p.answer.Err():
-		case <-ctx.Done():
-			p.err = ctx.Err()
 		}
 		p.answer = nil
 		b.reportFull(ctx, stream, p.err)
+	}
+}
+
+// await returns the answer of a stream, or the error of ctx if that ends first.
+func await(ctx context.Context, answer jetstream.PubAckFuture) (*jetstream.PubAck, error) {
+	select {
+	case ack := <-answer.Ok():
+		return ack, nil
+	case err := <-answer.Err():
+		return nil, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 

@@ -44,12 +44,7 @@ func (b *Bus) beginRecording(ctx context.Context, msg *nats.Msg, id, sharer stri
 func (b *Bus) recorded(ctx context.Context, r *recording) error {
 	ack, err := &jetstream.PubAck{}, r.err
 	if r.answer != nil {
-		select {
-		case ack = <-r.answer.Ok():
-		case err = <-r.answer.Err():
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
+		ack, err = await(ctx, r.answer)
 	}
 	if err != nil || ack.Duplicate {
 		b.share.giveBack(r.taken)
@@ -113,7 +108,7 @@ func (b *Bus) StateAtStart(ctx context.Context, filterSubjects []string, fn func
 	}
 	since := info.TimeStamp.Add(-b.history.CachedInfo().Config.Duplicates / 2) // by the clocks of servers
 	var sent []*recording
-	await := func(most int) error {
+	drain := func(most int) error {
 		var first error
 		for ; len(sent) > most; sent = sent[1:] {
 			if err := b.recorded(ctx, sent[0]); !isConflict(err) { // A conflict: its watcher is storing it there.
@@ -127,13 +122,13 @@ func (b *Bus) StateAtStart(ctx context.Context, filterSubjects []string, fn func
 			if r := b.beginRecordingAgain(ctx, stored); r != nil {
 				sent = append(sent, r)
 			}
-			if err := await(recordedAtOnce); err != nil {
+			if err := drain(recordedAtOnce); err != nil {
 				return err
 			}
 		}
 		return fn(stored)
 	})
-	return cmp.Or(err, await(0))
+	return cmp.Or(err, drain(0))
 }
 
 // beginRecordingAgain sends an event of CHANGES to HISTORY, under the id that it has there. It returns nil for what is no change.
