@@ -129,10 +129,12 @@ e2e-nightly: $(GOTESTSUM)
 	$(say) 'e2e-nightly: testing packaging, the test bed, the programs in tools, and thousands of stories of the actuator'
 	$(GO_TEST) '$(NIGHTLY)' $(ON_SERVERS) $(SELECTED)
 
-# What would notice an older version: the chart from the first change to its removal, the permissions, the admission policies, a rotation, and a hub.
+# What would notice an older version: the chart from the first change to its removal, the permissions, the admission policies, a rotation, a hub, and
+# who undoes a roll.
 OLDEST := TestHelmInstallsUpgradesAndRemovesKeyturn|TestEachProgramHasExactlyTheRightsThatItNeeds
 OLDEST := $(OLDEST)|TestARotationInTheStoreReachesThePods|TestOneMoreClusterDisturbsNobody|TestASpokeIsHeldToItsOwnCluster
 OLDEST := $(OLDEST)|TestTheActuatorsToken|TestTheWatchersTokenWritesNothing|TestReloadersStrategiesAreAllowedByName
+OLDEST := $(OLDEST)|TestWhatKubectlUndoesIsToldFromWhatAToolPutsBack
 
 #? e2e-oldest: run some of e2e on the oldest Kubernetes, Helm, NATS and External Secrets; the first run spends a quarter of an hour building them
 e2e-oldest: export KEYTURN_TEST_VERSIONS := oldest

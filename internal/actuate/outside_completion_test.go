@@ -36,6 +36,40 @@ func TestAPatchThatIsDeniedIsToldOnceAndTriedUntilItIsAccepted(t *testing.T) {
 	})
 }
 
+// Who refuses does not matter: the API server answers with the same status.
+func TestWhatIsRefusedForTenMinutesRollsOnceWhenItIsAccepted(t *testing.T) {
+	for name, why := range map[string]string{
+		"by a policy":  "ValidatingAdmissionPolicy 'freeze' with binding 'freeze' denied request: change freeze until Monday",
+		"by a webhook": "admission webhook \"freeze.example.com\" denied the request: change freeze until Monday",
+		"by a quota":   "exceeded quota: most, requested: limits.memory=2Gi, used: limits.memory=7Gi, limited: limits.memory=8Gi",
+	} {
+		playOf(t, name, func(s *scene) {
+			workloads := []string{"api", "web", "worker"}
+			for _, w := range workloads {
+				s.workload(w, auto, reads("secret/db"))
+			}
+			s.begin("secret/db")
+			for _, w := range workloads {
+				s.refuse(w, forbidden(why))
+			}
+			s.set("secret/db", "password", "two")
+			s.pass(10 * time.Minute)
+			s.wantRolls()
+			s.wantTold("api failed patch-denied", "web failed patch-denied", "worker failed patch-denied")
+			for _, w := range workloads {
+				s.refuse(w, nil)
+			}
+			s.pass(11*time.Minute + 5*time.Second)
+			s.wantRolls(workloads...)
+			for _, w := range workloads {
+				s.wantLast(w, "completed rolled-out", "")
+			}
+			s.pass(3 * time.Hour)
+			s.wantRolls()
+		})
+	}
+}
+
 func TestAPatchThatIsDeniedIsTriedAtOnceWhenTheWorkloadOrTheContentChanges(t *testing.T) {
 	for name, changes := range map[string]func(*scene){
 		"the workload has another image":  func(s *scene) { s.edit("web", image("example.com/app:2")) },

@@ -1,0 +1,85 @@
+package tests
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
+)
+
+// limit gives the namespace a quota, and waits until the API server holds it to that. The returned function takes it away.
+func (r *rig) limit(most corev1.ResourceList) (lift func()) {
+	r.Helper()
+	quotas := r.client.CoreV1().ResourceQuotas(r.namespace)
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "most"}, Spec: corev1.ResourceQuotaSpec{Hard: most}}
+	if _, err := quotas.Create(r.Context(), quota, metav1.CreateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	r.eventually("the quota is in force", func(ctx context.Context) bool {
+		quota, err := quotas.Get(ctx, quota.Name, metav1.GetOptions{})
+		return err == nil && len(quota.Status.Hard) == len(most) && len(quota.Status.Used) == len(most)
+	})
+	return func() {
+		r.Helper()
+		if err := quotas.Delete(r.Context(), quota.Name, metav1.DeleteOptions{}); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// lacksPods reports whether the controller of a Deployment is refused a pod.
+func lacksPods(d *appsv1.Deployment) bool {
+	return slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+		return c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue && strings.Contains(c.Message, "exceeded quota")
+	})
+}
+
+// A quota refuses the Job of a CronJob to the actuator itself, and the new pods of a Deployment to their controller.
+func TestWhatAQuotaRefusesIsDoneOnceWhenTheQuotaIsLifted(t *testing.T) {
+	testkit.Slow(t)
+	t.Parallel()
+	r := newJobsRig(t, programs.Options{ActuatorArgs: []string{"--jobs", "start", "--settle", "50ms"}})
+	r.secret("db", map[string]string{"password": "one"})
+	r.schedule("report", "db", false)
+	web := []string{"web-a", "web-b", "web-c"}
+	for _, name := range web {
+		r.deploy(r.reading(name, "db", 1, nil))
+	}
+	r.start()
+	r.awaitRecords()
+	before := r.tally()
+	lift := r.limit(corev1.ResourceList{
+		corev1.ResourcePods: resource.MustParse("3"), "count/jobs.batch": resource.MustParse("0"),
+	})
+
+	r.secret("db", map[string]string{"password": "two"})
+	r.eventually("the Job is refused", func(context.Context) bool { return strings.Contains(r.actuator.Output(), "exceeded quota") })
+	r.eventually("the pods of a roll are refused", func(context.Context) bool {
+		return slices.ContainsFunc(web, func(name string) bool { return lacksPods(r.deployment(name)) })
+	})
+	if got := r.started("report"); len(got) > 0 {
+		t.Errorf("%d Jobs were started beyond the quota", len(got))
+	}
+
+	lift()
+	for _, name := range append(web, "report") {
+		r.outcomeOf(name, events.VerbCompleted)
+	}
+	for _, name := range web {
+		if rolls := r.tally().since(before)["deployment/"+name]; rolls != 1 {
+			t.Errorf("%s has rolled %d times, want once", name, rolls)
+		}
+	}
+	if got := r.started("report"); len(got) != 1 {
+		t.Errorf("%d Jobs were started, want one", len(got))
+	}
+}
