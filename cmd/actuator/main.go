@@ -14,8 +14,8 @@ import (
 // version is set when a release is built.
 var version = "dev"
 
-// smallHeap is the heap of the actuator of a small cluster, in bytes: see program.Build. A third of it are buffers of the embedded NATS.
-const smallHeap = 48 << 20
+// smallHeap is the heap of the actuator of a small cluster, in bytes: see program.Build.
+const smallHeap = 32 << 20
 
 const short = "Roll the workloads that depend on a changed Secret, ConfigMap or store secret."
 

@@ -14,9 +14,9 @@ import (
 // These are the heaps of the programs of a small cluster, in bytes: see program.Build.
 const (
 	// bothHeap is for the watcher and the actuator together, which do not have their bursts at the same time.
-	bothHeap = 64 << 20
+	bothHeap = 24 << 20
 	// Most of natsHeap are buffers.
-	natsHeap    = 24 << 20
+	natsHeap    = 16 << 20
 	projectHeap = 16 << 20
 )
 

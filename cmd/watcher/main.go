@@ -15,7 +15,7 @@ import (
 var version = "dev"
 
 // smallHeap is the heap of the watcher of a small cluster, in bytes: see program.Build.
-const smallHeap = 24 << 20
+const smallHeap = 20 << 20
 
 const short = "Publish an event for each change of a source: a Secret, a ConfigMap, or an object that writes them."
 

@@ -36,18 +36,19 @@ const (
 func keepSmall(ctx context.Context, small uint64) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(growth)
-		afterCollection(ctx, func() { debug.SetGCPercent(growthOf(total(liveBytes), small)) })
+		afterCollection(ctx, func() { debug.SetGCPercent(growthOf(total(liveBytes), total(stackBytes)+total(globalBytes), small)) })
 	}
-	trimmer{allocated: func() uint64 { return total(allocatedBytes) }, giveBack: giveBack}.run(ctx)
+	trimmer{allocated: func() uint64 { return total(allocatedBytes) }, giveBack: giveBack, forget: forgetCode}.run(ctx)
 }
 
-// growthOf returns the percentage by which a heap with the given live bytes may grow.
-func growthOf(live, small uint64) int {
+// growthOf returns the percentage by which a heap with the given live bytes may grow. The collector takes it of the live bytes and of the roots,
+// which are stacks and global variables.
+func growthOf(live, roots, small uint64) int {
 	live = max(live, leastLive)
 	if live >= small {
 		return growth
 	}
-	return max(growth, int((small-live)*100/live))
+	return max(growth, int((small-live)*100/(live+roots)))
 }
 
 // afterCollection calls f after each garbage collection, until ctx is done. Each collection finds an unreferenced canary, whose cleanup
@@ -65,10 +66,12 @@ func afterCollection(ctx context.Context, f func()) {
 // trimmer returns memory to the system when the program has become quiet: at once, and then at intervals that double, because buffers are released
 // bit by bit. (NATS releases its buffers after 10 seconds, and its table of duplicates after minutes.) The interval does not grow beyond 8 minutes,
 // and memory is then returned only if enough was allocated: each check of the claim on the cluster's name makes NATS read a block of 4 MB.
+//
+// While the program is busy, it releases its code: what a burst needs is back at once, and what only the first lists needed stays away.
 type trimmer struct {
 	// allocated returns how many bytes have been allocated so far, including freed ones.
-	allocated func() uint64
-	giveBack  func()
+	allocated        func() uint64
+	giveBack, forget func()
 }
 
 func (t trimmer) run(ctx context.Context) {
@@ -79,6 +82,7 @@ func (t trimmer) run(ctx context.Context) {
 		quiet++
 		if now-last >= trimBusy {
 			quiet = 0
+			t.forget()
 		}
 		last = now
 		if isTrim(quiet, now-trimmed) {
@@ -97,11 +101,13 @@ func isTrim(quiet int, allocated uint64) bool {
 	return quiet > 0 && quiet&(quiet-1) == 0
 }
 
-// Totals of the heap, by their names in runtime/metrics.
+// Sizes of the heap and of its roots, by their names in runtime/metrics.
 const (
 	allocatedBytes = "/gc/heap/allocs:bytes"
-	// liveBytes is the result of the last collection.
-	liveBytes = "/gc/heap/live:bytes"
+	// The others are results of the last collection.
+	liveBytes   = "/gc/heap/live:bytes"
+	stackBytes  = "/gc/scan/stack:bytes"
+	globalBytes = "/gc/scan/globals:bytes"
 )
 
 func total(name string) uint64 {
@@ -114,6 +120,8 @@ func giveBack() {
 	// The content of a sync.Pool, such as NATS's buffers of 8 MiB, survives one collection; FreeOSMemory runs the second.
 	goruntime.GC()
 	debug.FreeOSMemory()
-	// A failure costs memory only.
-	_ = dropCode()
+	forgetCode()
 }
+
+// forgetCode drops the code. A failure costs memory only.
+func forgetCode() { _ = dropCode() }

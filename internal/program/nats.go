@@ -76,6 +76,9 @@ func (n *NATS) serve(ctx context.Context, r *runtime, p program) error {
 		return err
 	}
 	n.running.Store(server)
+	if p.SmallHeap > 0 {
+		giveBack() // The code of the start is not needed again.
+	}
 	<-ctx.Done()
 	return ctx.Err()
 }
