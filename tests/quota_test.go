@@ -16,17 +16,25 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// limit gives the namespace a quota, and waits until the API server holds it to that. The returned function takes it away.
-func (r *rig) limit(most corev1.ResourceList) (lift func()) {
+// limit gives the namespace a quota of what is there and no more. The returned function takes it away. The control plane has no controller that counts
+// what is there: the API server adds what it lets in.
+func (r *rig) limit(there corev1.ResourceList) (lift func()) {
 	r.Helper()
 	quotas := r.client.CoreV1().ResourceQuotas(r.namespace)
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "most"}, Spec: corev1.ResourceQuotaSpec{Hard: most}}
-	if _, err := quotas.Create(r.Context(), quota, metav1.CreateOptions{}); err != nil {
+	quota, err := quotas.Create(r.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "most"}, Spec: corev1.ResourceQuotaSpec{Hard: there},
+	}, metav1.CreateOptions{})
+	if err != nil {
 		r.Fatal(err)
 	}
-	r.eventually("the quota is in force", func(ctx context.Context) bool {
-		quota, err := quotas.Get(ctx, quota.Name, metav1.GetOptions{})
-		return err == nil && len(quota.Status.Hard) == len(most) && len(quota.Status.Used) == len(most)
+	quota.Status = corev1.ResourceQuotaStatus{Hard: there, Used: there}
+	if _, err := quotas.UpdateStatus(r.Context(), quota, metav1.UpdateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	r.eventually("one more Pod is refused", func(ctx context.Context) bool {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "one-more"}, Spec: programs.PodTemplate(nil).Spec}
+		_, err := r.client.CoreV1().Pods(r.namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil && strings.Contains(err.Error(), "exceeded quota")
 	})
 	return func() {
 		r.Helper()
