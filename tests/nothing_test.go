@@ -71,7 +71,7 @@ func TestWhatIsNoChangeRollsNothing(t *testing.T) {
 	})
 	for i, source := range sources {
 		if last := r.lastEvent(source); last.Seq != sequences[i] {
-			t.Errorf("an event of %s was published for what is no change: %s", source, last.Event)
+			t.Errorf("an event of %s was published for what is no change: %s", source, last.Event())
 		}
 	}
 	r.rollsNothing("a key that nobody reads", func() {

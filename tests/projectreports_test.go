@@ -56,7 +56,7 @@ func (r *projectRig) leaksNothing(values ...string) {
 	h.addJSON(r.T, "the Kubernetes Events", list)
 	natstest.Publish(r.T, func() error {
 		return r.bus.History(r.Context(), bus.HistoryQuery{Kind: events.KindProjection}, func(stored events.Stored) error {
-			h.addJSON(r.T, "the stream", stored.Event)
+			h.addJSON(r.T, "the stream", stored.Event())
 			return nil
 		})
 	})

@@ -111,7 +111,7 @@ func (b *Bus) Watched(ctx context.Context) ([]events.Watched, error) {
 		if err != nil || stored.Err != nil || !strings.HasPrefix(address.Name, events.WatchedPrefix) {
 			return nil //nolint:nilerr // it is left out
 		}
-		w, err := events.ReadStored(stored, events.ParseWatched)
+		w, err := stored.Watched()
 		if err != nil {
 			b.logger.WarnContext(ctx, "cannot read a cluster.watched event; ignoring it", "subject", stored.Subject, "err", err)
 			return nil

@@ -112,7 +112,9 @@ func TestADeletionIsOnTheStreamForADay(t *testing.T) {
 				gone.Verb = events.VerbDeleted
 				message, err := gone.Event()
 				testkit.Must(t, err)
-				e.put(t.Context(), events.Stored{Subject: events.Subject(testCluster, gone.Source), Seq: 9, Event: message, Time: time.Now().Add(-age)})
+				header, err := events.HeaderOf(message)
+				testkit.Must(t, err)
+				e.put(t.Context(), events.NewStored(events.Subject(testCluster, gone.Source), 9, time.Now().Add(-age), header, message.Data()))
 				if err := e.check(t.Context()); !errors.Is(err, want) {
 					t.Errorf("error %v, want %v", err, want)
 				}

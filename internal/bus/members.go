@@ -122,7 +122,7 @@ func (r *Reader) lastTime(ctx context.Context, cluster string) (time.Time, error
 		return time.Time{}, fmt.Errorf("reading the last event of %s: %w", cluster, err)
 	}
 	stored := events.NewStored(r.subject(raw.Subject), raw.Sequence, raw.Time, raw.Header, raw.Data)
-	if made := stored.Event.Time(); !made.IsZero() {
+	if made := stored.Event().Time(); !made.IsZero() {
 		return made, nil
 	}
 	return stored.Time, nil // the message is not an event

@@ -45,7 +45,7 @@ func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
 	mustTell(t, east, outcome())
 	read := func(ctx context.Context, query HistoryQuery) (got []string, err error) {
 		err = r.History(ctx, query, func(stored events.Stored) error {
-			got = append(got, stored.Subject+" "+stored.Event.ID())
+			got = append(got, stored.Subject+" "+stored.Event().ID())
 			return stored.Err
 		})
 		return got, err
@@ -72,7 +72,7 @@ func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
 	err = errorOf(t, func() error {
 		state = make(map[string]int)
 		return r.State(t.Context(), events.SourceFilters(testCluster), func(stored events.Stored) error {
-			state[stored.Subject+" "+stored.Event.ID()]++
+			state[stored.Subject+" "+stored.Event().ID()]++
 			return stored.Err
 		})
 	})

@@ -275,8 +275,8 @@ func TestNoUserHidesAnOutcomeByItsMessageID(t *testing.T) {
 	if got := stream.CachedInfo().State.Msgs; got != 2 {
 		t.Errorf("HISTORY has %d messages, want that of the watcher and one outcome", got)
 	}
-	if last, err := lastOn(t, actuator, events.OutcomeSubject(testCluster, failed.Workload)); err != nil || last.Event.ID() != failed.ID() {
-		t.Errorf("the state of the workload: got %v, %v, want the failure", last.Event, err)
+	if last, err := lastOn(t, actuator, events.OutcomeSubject(testCluster, failed.Workload)); err != nil || last.Event().ID() != failed.ID() {
+		t.Errorf("the state of the workload: got %v, %v, want the failure", last.Event(), err)
 	}
 }
 

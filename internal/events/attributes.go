@@ -1,30 +1,42 @@
 package events
 
 import (
-	"net/url"
 	"strings"
+	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/cloudevents/sdk-go/v2/types"
 )
 
-func attributesFrom(fields map[string]string) (*event.EventContextV1, error) {
-	switch version, ok := fields["specversion"]; {
-	case !ok:
-		return nil, Rejectf(ReasonMalformed, "no attribute specversion: not a CloudEvent in binary mode")
+// newEnvelope returns an envelope with the attributes of a message. The names are words, and the texts are text.
+func newEnvelope(attributes fields) (envelope, error) {
+	switch version := attributes.text("specversion"); {
+	case version == "":
+		return envelope{}, Rejectf(ReasonMalformed, "no attribute specversion: not a CloudEvent in binary mode")
 	case version != event.CloudEventsVersionV1:
-		return nil, Rejectf(ReasonUnknownVersion, "attribute specversion is not %s", event.CloudEventsVersionV1)
+		return envelope{}, Rejectf(ReasonUnknownVersion, "attribute specversion is not %s", event.CloudEventsVersionV1)
 	}
-	attributes := &event.EventContextV1{}
-	for name, text := range fields {
-		if err := setAttribute(attributes, name, text); err != nil {
-			return nil, Rejectf(ReasonMalformed, "attribute %s: %w", name, err)
+	v := envelope{id: attributes.text("id"), selfLink: attributes.text("subject"), attributes: attributes}
+	for _, f := range attributes {
+		var err error
+		switch {
+		case isBlank(f.name, f.text):
+			err = errBlank
+		case f.name == "source" && !isSource(f.text):
+			err = errSource
+		case f.name == "time":
+			v.time, err = parseTime(f.text)
+		case f.name == "datacontenttype" && f.text != jsonContentType:
+			err = errMediaType
+		}
+		if err != nil {
+			return envelope{}, Rejectf(ReasonMalformed, "attribute %s: %w", f.name, err)
 		}
 	}
-	if attributes.ID == "" || attributes.Type == "" || attributes.Source.String() == "" {
-		return nil, Rejectf(ReasonMalformed, "the attribute id, type or source is missing")
+	if v.id == "" || attributes.text("type") == "" || attributes.text("source") == "" {
+		return envelope{}, Rejectf(ReasonMalformed, "the attribute id, type or source is missing")
 	}
-	return attributes, nil
+	return v, nil
 }
 
 // isAttribute reports whether the name is that of a standard attribute.
@@ -43,57 +55,28 @@ func checkAttribute(name, text string) error {
 		return errName
 	case !isText(text):
 		return errText
-	case isAttribute(name) && (text == "" || text != strings.TrimSpace(text)):
+	case isBlank(name, text):
 		return errBlank
 	}
 	return nil
 }
 
-// setAttribute checks and sets one attribute.
-func setAttribute(attributes *event.EventContextV1, name, text string) error {
-	err := checkAttribute(name, text)
-	if err != nil {
-		return err
-	}
-	switch name {
-	case "specversion", "dataschema": // No event of this version has a schema.
-	case "id":
-		attributes.ID = text
-	case "type":
-		attributes.Type = text
-	case "subject":
-		attributes.Subject = new(text)
-	case "source":
-		attributes.Source.URL, err = parseSource(text)
-	case "time":
-		attributes.Time, err = parseTime(text)
-	case "datacontenttype":
-		if attributes.DataContentType = new(text); text != jsonContentType {
-			err = errMediaType
-		}
-	default:
-		if attributes.Extensions == nil {
-			attributes.Extensions = make(map[string]any, commonExtensions)
-		}
-		attributes.Extensions[name] = text
-	}
-	return err
+// isBlank reports whether the text is one that no standard attribute has: empty, or with space around it.
+func isBlank(name, text string) bool {
+	return isAttribute(name) && (text == "" || text != strings.TrimSpace(text))
 }
 
-// parseSource parses the source of an event of Keyturn.
-func parseSource(text string) (url.URL, error) {
+// isSource reports whether the text is the source of an event of Keyturn.
+func isSource(text string) bool {
 	rest, ours := strings.CutPrefix(text, sourceScheme)
 	cluster, component, _ := strings.Cut(rest, "/")
-	if !ours || !isLabel(cluster) || !isWord(component) {
-		return url.URL{}, errSource
-	}
-	return sourceURL(cluster, component), nil
+	return ours && isLabel(cluster) && isWord(component)
 }
 
-func parseTime(text string) (*types.Timestamp, error) {
+func parseTime(text string) (time.Time, error) {
 	at, err := types.ParseTime(text)
 	if year := at.UTC().Year(); err != nil || year < 1 || year > 9999 {
-		return nil, errTime
+		return time.Time{}, errTime
 	}
-	return &types.Timestamp{Time: at}, nil
+	return at, nil
 }

@@ -14,14 +14,16 @@ func (c Change) Event() (event.Event, error) {
 }
 
 // ParseChange decodes a change. It returns a RejectError for an event that Change.Event cannot have made.
-func ParseChange(e event.Event) (Change, error) {
-	return decode(e, watcher, func(c *Change, v envelope) error {
+func ParseChange(e event.Event) (Change, error) { return readChange(unstored(e)) }
+
+func readChange(s Stored) (Change, error) {
+	return decode(s, watcher, func(c *Change, v envelope) error {
 		if !v.kind.isSource() {
 			return Rejectf(ReasonUnknownType, "the event is of kind %s, want a change", v.kind)
 		}
 		c.Cluster, c.Verb, c.Time, c.Trace, c.UID = v.cluster, v.verb, v.time, v.trace, v.uid
-		c.Source = Source{Kind: v.kind, Namespace: v.extensions[extNamespace], Name: v.extensions[extName]}
-		c.ResourceVersion, c.Fingerprint = v.extensions[extResourceVersion], v.extensions[extFingerprint]
+		c.Source = Source{Kind: v.kind, Namespace: v.attributes.text(extNamespace), Name: v.attributes.text(extName)}
+		c.ResourceVersion, c.Fingerprint = v.attributes.text(extResourceVersion), v.attributes.text(extFingerprint)
 		// The set of printable characters depends on the publisher's version of Unicode. A difference must not lose a change.
 		c.Hold, c.Writers, c.Problem = HoldText(c.Hold), writersText(c.Writers), HoldText(c.Problem)
 		return nil
@@ -35,11 +37,9 @@ func (c Change) envelope() envelope {
 	return envelope{
 		cluster: c.Cluster, component: watcher, kind: c.Source.Kind, verb: c.Verb,
 		id: c.ID(), selfLink: c.Source.selfLink(), uid: c.UID, time: c.Time, trace: c.Trace,
-		extensions: map[string]string{
-			extNamespace:       c.Source.Namespace,
-			extName:            c.Source.Name,
-			extResourceVersion: c.ResourceVersion,
-			extFingerprint:     c.Fingerprint,
+		attributes: fields{
+			{extNamespace, c.Source.Namespace}, {extName, c.Source.Name},
+			{extResourceVersion, c.ResourceVersion}, {extFingerprint, c.Fingerprint},
 		},
 	}
 }

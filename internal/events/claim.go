@@ -43,8 +43,8 @@ func (c Claim) id() string {
 // Event returns the claim as a CloudEvent.
 func (c Claim) Event() (event.Event, error) { return encode(c) }
 
-func parseClaim(e event.Event) (Claim, error) {
-	return decode(e, watcher, func(c *Claim, v envelope) error {
+func readClaim(s Stored) (Claim, error) {
+	return decode(s, watcher, func(c *Claim, v envelope) error {
 		c.Cluster, c.UID, c.Time = v.cluster, v.uid, v.time
 		return nil
 	})
@@ -103,9 +103,8 @@ func (w Watched) envelope() envelope {
 	}
 }
 
-// ParseWatched decodes a Watched. It returns a RejectError for any other event.
-func ParseWatched(e event.Event) (Watched, error) {
-	return decode(e, watcher, func(w *Watched, v envelope) error {
+func readWatched(s Stored) (Watched, error) {
+	return decode(s, watcher, func(w *Watched, v envelope) error {
 		w.Cluster, w.Time = v.cluster, v.time
 		return nil
 	})

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/cloudevents/sdk-go/v2/types"
@@ -29,12 +30,12 @@ func HeaderOf(e event.Event) (map[string][]string, error) {
 	if e.Context == nil || e.SpecVersion() != event.CloudEventsVersionV1 {
 		return nil, Rejectf(ReasonUnknownVersion, "want CloudEvents %s", event.CloudEventsVersionV1)
 	}
-	fields, err := fieldsOf(e.Context.AsV1())
+	list, err := fieldsOf(e.Context.AsV1())
 	if err != nil {
 		return nil, err
 	}
-	header, values := make(map[string][]string, len(fields)), make([]string, len(fields))
-	for i, f := range fields {
+	header, values := make(map[string][]string, len(list)), make([]string, len(list))
+	for i, f := range list {
 		if err := checkAttribute(f.name, f.text); err != nil {
 			return nil, Rejectf(ReasonMalformed, "attribute %s: %w", f.name, err)
 		}
@@ -47,19 +48,32 @@ func HeaderOf(e event.Event) (map[string][]string, error) {
 // field is an attribute as text.
 type field struct{ name, text string }
 
+// fields are attributes in any order. A message has so few that a search is faster than a map.
+type fields []field
+
+// text returns an attribute, or "" if it is missing.
+func (f fields) text(name string) string {
+	for i := range f {
+		if f[i].name == name {
+			return f[i].text
+		}
+	}
+	return ""
+}
+
 // fieldsOf returns the attributes as texts.
-func fieldsOf(attributes *event.EventContextV1) ([]field, error) {
-	fields := make([]field, 0, 8+len(attributes.Extensions))
-	fields = append(fields, field{"specversion", event.CloudEventsVersionV1}, field{"id", attributes.ID},
+func fieldsOf(attributes *event.EventContextV1) (fields, error) {
+	list := make(fields, 0, 8+len(attributes.Extensions))
+	list = append(list, field{"specversion", event.CloudEventsVersionV1}, field{"id", attributes.ID},
 		field{"source", attributes.Source.String()}, field{"type", attributes.Type})
 	if attributes.Subject != nil {
-		fields = append(fields, field{"subject", *attributes.Subject})
+		list = append(list, field{"subject", *attributes.Subject})
 	}
 	if attributes.DataContentType != nil {
-		fields = append(fields, field{"datacontenttype", *attributes.DataContentType})
+		list = append(list, field{"datacontenttype", *attributes.DataContentType})
 	}
 	if attributes.Time != nil {
-		fields = append(fields, field{"time", attributes.Time.String()})
+		list = append(list, field{"time", attributes.Time.String()})
 	}
 	for name, value := range attributes.Extensions {
 		text, err := types.Format(value)
@@ -69,43 +83,45 @@ func fieldsOf(attributes *event.EventContextV1) ([]field, error) {
 		case isAttribute(name):
 			return nil, Rejectf(ReasonMalformed, "extension %s: the name is that of an attribute", name)
 		}
-		fields = append(fields, field{name, text})
+		list = append(list, field{name, text})
 	}
-	return fields, nil
+	return list, nil
 }
 
 // FromMsg decodes a CloudEvent from a message in binary mode. It returns a RejectError for any other message. The error quotes only the subject and
 // the names of attributes.
 func FromMsg(subject string, header map[string][]string, data []byte) (event.Event, error) {
+	s := NewStored(subject, 0, time.Time{}, header, data)
+	return s.Event(), s.Err
+}
+
+// readHeader returns the attributes of a message, with the errors of FromMsg.
+func readHeader(subject string, header map[string][]string, data []byte) (envelope, error) {
 	if err := checkSize(header, data); err != nil {
-		return event.Event{}, err
+		return envelope{}, err
 	}
 	if strings.HasPrefix(strings.ToLower(first(header, contentType)), "application/cloudevents") {
-		return event.Event{}, Rejectf(ReasonStructured, "the message on %s is in structured mode, want binary mode", subject)
+		return envelope{}, Rejectf(ReasonStructured, "the message on %s is in structured mode, want binary mode", subject)
 	}
-	fields := make(map[string]string, len(header))
+	list := make(fields, 0, len(header))
 	for key, values := range header {
 		name, ok := strings.CutPrefix(strings.ToLower(key), AttributePrefix)
 		if !ok {
 			continue
 		}
 		if !isWord(name) {
-			return event.Event{}, Rejectf(ReasonMalformed, "the message on %s has an attribute with an illegal name", subject)
+			return envelope{}, Rejectf(ReasonMalformed, "the message on %s has an attribute with an illegal name", subject)
 		}
-		if _, twice := fields[name]; twice || len(values) != 1 {
-			return event.Event{}, Rejectf(ReasonMalformed, "the message on %s does not have exactly one value of %s", subject, name)
+		if len(values) != 1 || slices.ContainsFunc(list, func(f field) bool { return f.name == name }) {
+			return envelope{}, Rejectf(ReasonMalformed, "the message on %s does not have exactly one value of %s", subject, name)
 		}
 		value, err := percentDecode(values[0])
 		if err != nil {
-			return event.Event{}, Rejectf(ReasonMalformed, "attribute %s on %s: %w", name, subject, err)
+			return envelope{}, Rejectf(ReasonMalformed, "attribute %s on %s: %w", name, subject, err)
 		}
-		fields[name] = value
+		list = append(list, field{name, value})
 	}
-	attributes, err := attributesFrom(fields)
-	if err != nil {
-		return event.Event{}, err
-	}
-	return event.Event{Context: attributes, DataEncoded: slices.Clone(data)}, nil
+	return newEnvelope(list)
 }
 
 func checkSize(header map[string][]string, data []byte) error {

@@ -76,8 +76,8 @@ type envelope struct {
 	uid       string
 	time      time.Time
 	trace     TraceContext
-	// extensions are further attributes. Empty values are omitted.
-	extensions map[string]string
+	// attributes are all that an event was read with, or the further ones of an event to write. Empty ones are not written.
+	attributes fields
 }
 
 // payload is an event of this package: its JSON data, from which its attributes follow.
@@ -99,36 +99,32 @@ func encode(p payload) (event.Event, error) {
 	if err != nil {
 		return event.Event{}, Rejectf(ReasonMalformed, "encoding the data: %w", err)
 	}
-	trace := v.trace.Valid()
+	trace, source := v.trace.Valid(), types.URIRef{URL: url.URL{Scheme: uriScheme, Host: v.cluster, Path: "/" + v.component}}
 	extensions := make(map[string]any, commonExtensions)
-	for name, value := range v.extensions {
-		setExtension(extensions, name, value)
+	v.attributes = append(v.attributes, field{extCluster, v.cluster}, field{extKind, string(v.kind)},
+		field{extPartitionKey, v.cluster + "/" + v.uid}, field{TraceparentKey, trace.Parent}, field{TracestateKey, trace.State})
+	for _, f := range v.attributes {
+		if f.text != "" {
+			extensions[f.name] = f.text
+		}
 	}
-	setExtension(extensions, extCluster, v.cluster)
-	setExtension(extensions, extKind, string(v.kind))
-	setExtension(extensions, extPartitionKey, v.cluster+"/"+v.uid)
-	setExtension(extensions, TraceparentKey, trace.Parent)
-	setExtension(extensions, TracestateKey, trace.State)
 	// The setters of the CloudEvents SDK parse and check each attribute. These attributes were checked already.
 	return event.Event{
 		Context: &event.EventContextV1{
-			ID: v.id, Type: eventType(v.kind, v.verb), Source: types.URIRef{URL: sourceURL(v.cluster, v.component)}, Subject: new(v.selfLink),
+			ID: v.id, Type: eventType(v.kind, v.verb), Source: source, Subject: new(v.selfLink),
 			Time: &types.Timestamp{Time: v.time.UTC()}, DataContentType: new(jsonContentType), Extensions: extensions,
 		},
 		DataEncoded: data,
 	}, nil
 }
 
-func setExtension(extensions map[string]any, name, value string) {
-	if value != "" {
-		extensions[name] = value
-	}
-}
-
 // decode is the inverse of encode, for the events of a component. fill sets the fields that are attributes. The error is a RejectError.
-func decode[T payload](e event.Event, component string, fill func(p *T, v envelope) error) (T, error) {
+func decode[T payload](s Stored, component string, fill func(p *T, v envelope) error) (T, error) {
 	var none, p T
-	v, err := parseEnvelope(e, component, &p)
+	v, err := s.envelope, s.Err
+	if err == nil {
+		err = v.parse(component, s.data, &p)
+	}
 	if err == nil {
 		err = fill(&p, v)
 	}
@@ -143,52 +139,38 @@ func decode[T payload](e event.Event, component string, fill func(p *T, v envelo
 
 // matchSubject checks that an event is about the object that its subject names. NATS grants permissions by subject.
 func matchSubject(subject string, p payload) error {
+	if p.Subject() == subject {
+		return nil // The subject of a checked payload is legal.
+	}
 	if _, err := ParseSubject(subject); err != nil {
 		return err
 	}
-	if p.Subject() != subject {
-		return Rejectf(ReasonSubjectMismatch, "the event on %s is about another object", subject)
-	}
-	return nil
+	return Rejectf(ReasonSubjectMismatch, "the event on %s is about another object", subject)
 }
 
-// parseEnvelope reads the attributes, with all extensions, and decodes the data into the value that data points to.
-func parseEnvelope(e event.Event, component string, data any) (envelope, error) {
-	if e.Context == nil {
-		return envelope{}, Rejectf(ReasonMalformed, "the event has no attributes")
+// parse sets the fields that follow from the attributes, and decodes the data into the value that value points to.
+func (v *envelope) parse(component string, data []byte, value any) error {
+	var err error
+	if v.kind, v.verb, err = parseType(v.attributes.text("type")); err != nil {
+		return err
 	}
-	kind, verb, err := parseType(e.Type())
-	if err != nil {
-		return envelope{}, err
-	}
-	attributes := e.Context.AsV1()
-	v := envelope{
-		component: component, kind: kind, verb: verb, id: e.ID(), selfLink: e.Subject(), time: e.Time(),
-		extensions: make(map[string]string, len(attributes.Extensions)),
-	}
-	for name, value := range attributes.Extensions {
-		if text, ok := value.(string); ok {
-			v.extensions[name] = text
-		}
-	}
-	v.cluster = v.extensions[extCluster]
-	v.trace = TraceContext{Parent: v.extensions[TraceparentKey], State: v.extensions[TracestateKey]}.Valid()
-	var ok bool
-	v.uid, ok = strings.CutPrefix(v.extensions[extPartitionKey], v.cluster+"/")
+	v.cluster = v.attributes.text(extCluster)
+	uid, ok := strings.CutPrefix(v.attributes.text(extPartitionKey), v.cluster+"/")
 	switch {
 	case !ok:
-		return envelope{}, Rejectf(ReasonMalformed, "the partitionkey is not <cluster>/<uid>")
-	case v.extensions[extKind] != string(kind):
-		return envelope{}, Rejectf(ReasonMalformed, "the kind does not match the type")
-	case e.Source() != sourceURI(v.cluster, component):
-		return envelope{}, Rejectf(ReasonMalformed, "the source is not the %s of the cluster", component)
-	case e.DataContentType() != jsonContentType:
-		return envelope{}, Rejectf(ReasonMalformed, "the datacontenttype is not %s", jsonContentType)
+		return Rejectf(ReasonMalformed, "the partitionkey is not <cluster>/<uid>")
+	case v.attributes.text(extKind) != string(v.kind):
+		return Rejectf(ReasonMalformed, "the kind does not match the type")
+	case v.attributes.text("source") != sourceURI(v.cluster, component):
+		return Rejectf(ReasonMalformed, "the source is not the %s of the cluster", component)
+	case v.attributes.text("datacontenttype") != jsonContentType:
+		return Rejectf(ReasonMalformed, "the datacontenttype is not %s", jsonContentType)
 	}
-	if err := decodeJSON(e.Data(), data); err != nil {
-		return envelope{}, &RejectError{Reason: ReasonMalformed, Err: err}
+	if err := decodeJSON(data, value); err != nil {
+		return &RejectError{Reason: ReasonMalformed, Err: err}
 	}
-	return v, nil
+	v.uid, v.trace = uid, TraceContext{Parent: v.attributes.text(TraceparentKey), State: v.attributes.text(TracestateKey)}.Valid()
+	return nil
 }
 
 // check checks a payload and its attributes.
@@ -215,9 +197,9 @@ func (v envelope) matches(p payload) error {
 	if err := want.check(p); err != nil {
 		return err
 	}
-	for name, value := range want.extensions {
-		if v.extensions[name] != value {
-			return Rejectf(ReasonMalformed, "the attribute %s does not match the data", name)
+	for _, f := range want.attributes {
+		if v.attributes.text(f.name) != f.text {
+			return Rejectf(ReasonMalformed, "the attribute %s does not match the data", f.name)
 		}
 	}
 	if v.id != want.id || v.selfLink != want.selfLink || v.uid != want.uid {
@@ -230,11 +212,6 @@ const (
 	uriScheme    = "k8s"
 	sourceScheme = uriScheme + "://" // begins the source attribute
 )
-
-// sourceURL returns the parsed form of sourceURI's result.
-func sourceURL(cluster, component string) url.URL {
-	return url.URL{Scheme: uriScheme, Host: cluster, Path: "/" + component}
-}
 
 func sourceURI(cluster, component string) string { return sourceScheme + cluster + "/" + component }
 

@@ -152,6 +152,18 @@ func throughTheWire(t *testing.T, e event.Event, subject string) event.Event {
 	return got
 }
 
+// storedAs returns an event as a stream has it on a subject.
+func storedAs(t *testing.T, e event.Event, subject string) Stored {
+	t.Helper()
+	header, err := HeaderOf(e)
+	testkit.Must(t, err)
+	return NewStored(subject, 1, testTime, header, e.Data())
+}
+
+func parseClaim(e event.Event) (Claim, error)           { return readClaim(unstored(e)) }
+func ParseWatched(e event.Event) (Watched, error)       { return readWatched(unstored(e)) }
+func parseProjection(e event.Event) (Projection, error) { return readProjection(unstored(e)) }
+
 // version returns a change of the named Secret at a resourceVersion, with a content of its own.
 func version(name, resourceVersion string) Change {
 	c := change()

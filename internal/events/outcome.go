@@ -88,10 +88,12 @@ var renamedReasons = map[string]string{
 
 // ParseOutcome decodes an outcome. It returns a RejectError for an event that Outcome.Event cannot have made. It replaces a former reason by its
 // present name.
-func ParseOutcome(e event.Event) (Outcome, error) {
-	o, err := decode(e, actuator, func(o *Outcome, v envelope) error {
+func ParseOutcome(e event.Event) (Outcome, error) { return readOutcome(unstored(e)) }
+
+func readOutcome(s Stored) (Outcome, error) {
+	o, err := decode(s, actuator, func(o *Outcome, v envelope) error {
 		o.Cluster, o.Verb, o.Time, o.Trace = v.cluster, v.verb, v.time, v.trace
-		o.ResourceVersion, o.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]
+		o.ResourceVersion, o.Cause = v.attributes.text(extResourceVersion), v.attributes.text(extCausationID)
 		return nil
 	})
 	if now, renamed := renamedReasons[o.Reason]; renamed {
@@ -106,7 +108,7 @@ func (o Outcome) Subject() string { return OutcomeSubject(o.Cluster, o.Workload)
 func (o Outcome) envelope() envelope {
 	return envelope{
 		cluster: o.Cluster, component: actuator, kind: KindRollout, verb: o.Verb, id: o.ID(), selfLink: o.Workload.selfLink(),
-		uid: o.Workload.UID, time: o.Time, trace: o.Trace, extensions: o.Workload.extensions(o.ResourceVersion, o.Cause),
+		uid: o.Workload.UID, time: o.Time, trace: o.Trace, attributes: o.Workload.attributes(o.ResourceVersion, o.Cause),
 	}
 }
 
@@ -143,9 +145,9 @@ var workloadPaths = map[string]struct{ group, plural string }{
 // String returns the form for users and kubectl, without the namespace: "deployment/web".
 func (w Workload) String() string { return w.Kind + "/" + w.Name }
 
-func (w Workload) extensions(resourceVersion, cause string) map[string]string {
-	return map[string]string{
-		extNamespace: w.Namespace, extName: w.Name, extWorkloadKind: w.Kind, extResourceVersion: resourceVersion, extCausationID: cause,
+func (w Workload) attributes(resourceVersion, cause string) fields {
+	return fields{
+		{extNamespace, w.Namespace}, {extName, w.Name}, {extWorkloadKind, w.Kind}, {extResourceVersion, resourceVersion}, {extCausationID, cause},
 	}
 }
 

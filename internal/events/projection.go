@@ -46,13 +46,13 @@ func ProjectionSubject(cluster string, target Workload) string {
 	return Address{Cluster: cluster, Kind: KindProjection, Namespace: target.Namespace, Name: target.Kind + "-" + target.Name}.Subject()
 }
 
-// Event encodes the projection as a CloudEvent. It returns a RejectError for a projection that parseProjection would reject.
+// Event encodes the projection as a CloudEvent. It returns a RejectError for a projection that Stored.Projection would reject.
 func (p Projection) Event() (event.Event, error) { return encode(p) }
 
-func parseProjection(e event.Event) (Projection, error) {
-	return decode(e, projector, func(p *Projection, v envelope) error {
+func readProjection(s Stored) (Projection, error) {
+	return decode(s, projector, func(p *Projection, v envelope) error {
 		p.Cluster, p.Verb, p.Time, p.Trace = v.cluster, v.verb, v.time, v.trace
-		p.ResourceVersion, p.Cause = v.extensions[extResourceVersion], v.extensions[extCausationID]
+		p.ResourceVersion, p.Cause = v.attributes.text(extResourceVersion), v.attributes.text(extCausationID)
 		return nil
 	})
 }
@@ -63,7 +63,7 @@ func (p Projection) Subject() string { return ProjectionSubject(p.Cluster, p.Tar
 func (p Projection) envelope() envelope {
 	return envelope{
 		cluster: p.Cluster, component: projector, kind: KindProjection, verb: p.Verb, id: p.ID(), selfLink: p.Target.selfLink(),
-		uid: p.Target.UID, time: p.Time, trace: p.Trace, extensions: p.Target.extensions(p.ResourceVersion, p.Cause),
+		uid: p.Target.UID, time: p.Time, trace: p.Trace, attributes: p.Target.attributes(p.ResourceVersion, p.Cause),
 	}
 }
 

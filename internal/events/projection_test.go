@@ -37,7 +37,7 @@ func allProjections() []Projection {
 func TestAProjectionIsReadAsItWasWritten(t *testing.T) {
 	for _, want := range allProjections() {
 		subject := ProjectionSubject(testCluster, want.Target)
-		stored := Stored{Subject: subject, Event: throughTheWire(t, mustEvent(t, want.Event), subject)}
+		stored := storedAs(t, mustEvent(t, want.Event), subject)
 		got, err := stored.Projection()
 		if diff := cmp.Diff(want, got, cmpopts.EquateApproxTime(0)); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", want.Verb, err, diff)
@@ -45,7 +45,7 @@ func TestAProjectionIsReadAsItWasWritten(t *testing.T) {
 		stored.Subject = strings.Replace(subject, "web-front", "web", 1)
 		_, err = stored.Projection()
 		wantReason(t, err, ReasonSubjectMismatch)
-		if _, err := ParseOutcome(stored.Event); err == nil {
+		if _, err := ParseOutcome(stored.Event()); err == nil {
 			t.Errorf("%s is taken for an outcome", want.Verb)
 		}
 	}

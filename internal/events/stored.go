@@ -1,58 +1,89 @@
 package events
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/cloudevents/sdk-go/v2/types"
 )
 
 // Stored is an event as a stream stores it.
 type Stored struct {
 	Subject string
 	// Seq is the event's sequence on the stream. PublishChange accepts it as the event to supersede.
-	Seq   uint64
-	Event event.Event
-	Time  time.Time // when the stream stored the event
+	Seq  uint64
+	Time time.Time // when the stream stored the event
 	// MessageID is what the stream detects duplicates by; empty if the message has none.
 	MessageID string
-	// Err is the reason why the message is not a readable event, or nil. If it is set, Event has no attributes. The other
+	// Err is the reason why the message is not a readable event, or nil. If it is set, Event returns no attributes. The other
 	// fields are valid, so that a publisher can supersede the message.
-	Err error
+	Err      error
+	envelope envelope
+	data     []byte
 }
 
 // NewStored returns a message of a stream as an event. If it is not a readable event, Err is the reason.
 func NewStored(subject string, seq uint64, at time.Time, header map[string][]string, data []byte) Stored {
-	e, err := FromMsg(subject, header, data)
-	if err != nil {
-		e = event.New()
+	v, err := readHeader(subject, header, data)
+	return Stored{Subject: subject, Seq: seq, Time: at, MessageID: first(header, "Nats-Msg-Id"), Err: err, envelope: v, data: data}
+}
+
+// unstored returns an event that is not on a stream in the form of those that are.
+func unstored(e event.Event) Stored {
+	if e.Context == nil {
+		return Stored{Err: Rejectf(ReasonMalformed, "the event has no attributes")}
 	}
-	return Stored{Subject: subject, Seq: seq, Event: e, Time: at, MessageID: first(header, "Nats-Msg-Id"), Err: err}
+	attributes, err := fieldsOf(e.Context.AsV1())
+	return Stored{Err: err, envelope: envelope{id: e.ID(), selfLink: e.Subject(), time: e.Time(), attributes: attributes}, data: e.Data()}
+}
+
+// Event returns the event as a CloudEvent, which it makes for each call.
+func (s Stored) Event() event.Event {
+	attributes := &event.EventContextV1{
+		ID: s.envelope.id, Type: s.envelope.attributes.text("type"), Extensions: make(map[string]any, commonExtensions),
+	}
+	for _, f := range s.envelope.attributes {
+		switch f.name {
+		case "specversion", "id", "type", "dataschema": // They are set already, and no event of this version has a schema.
+		case "subject":
+			attributes.Subject = new(f.text)
+		case "source":
+			attributes.Source = *types.ParseURIRef(f.text)
+		case "time":
+			attributes.Time = &types.Timestamp{Time: s.envelope.time}
+		case "datacontenttype":
+			attributes.DataContentType = new(f.text)
+		default:
+			attributes.Extensions[f.name] = f.text
+		}
+	}
+	return event.Event{Context: attributes, DataEncoded: slices.Clone(s.data)}
 }
 
 // Change returns the stored change. It returns a RejectError if the event is not a change, or is not about the object in its subject.
-func (s Stored) Change() (Change, error) { return ReadStored(s, ParseChange) }
+func (s Stored) Change() (Change, error) { return readStored(s, readChange) }
 
 // Outcome returns the stored outcome, with the errors of Change.
-func (s Stored) Outcome() (Outcome, error) { return ReadStored(s, ParseOutcome) }
+func (s Stored) Outcome() (Outcome, error) { return readStored(s, readOutcome) }
 
 // Projection returns the stored projection, with the errors of Change.
-func (s Stored) Projection() (Projection, error) { return ReadStored(s, parseProjection) }
+func (s Stored) Projection() (Projection, error) { return readStored(s, readProjection) }
 
 // Claim returns the stored claim, with the errors of Change.
-func (s Stored) Claim() (Claim, error) { return ReadStored(s, parseClaim) }
+func (s Stored) Claim() (Claim, error) { return readStored(s, readClaim) }
 
-// ReadStored decodes a stored event, and compares it with its subject.
-func ReadStored[T payload](s Stored, parse func(event.Event) (T, error)) (T, error) {
-	var none T
-	if s.Err != nil {
-		return none, s.Err
+// Watched returns the stored Watched, with the errors of Change.
+func (s Stored) Watched() (Watched, error) { return readStored(s, readWatched) }
+
+// readStored decodes a stored event, and compares it with its subject.
+func readStored[T payload](s Stored, read func(Stored) (T, error)) (T, error) {
+	p, err := read(s)
+	if err == nil {
+		err = matchSubject(s.Subject, p)
 	}
-	parsed, err := parse(s.Event)
-	if err != nil {
-		return none, err
-	}
-	return parsed, matchSubject(s.Subject, parsed)
+	return p, err
 }
 
 // LastChange returns the stored change in its compact form, with the errors of Change.
@@ -69,10 +100,10 @@ func (s Stored) Impersonated() string {
 	if s.Err != nil {
 		return ""
 	}
-	named, _ := s.Event.Extensions()[extCluster].(string)
+	named := s.envelope.attributes.text(extCluster)
 	own := ClusterOf(s.Subject)
 	if named == own {
-		named, _, _ = strings.Cut(strings.TrimPrefix(s.Event.Source(), sourceScheme), "/")
+		named, _, _ = strings.Cut(strings.TrimPrefix(s.envelope.attributes.text("source"), sourceScheme), "/")
 	}
 	if named == own {
 		return ""

@@ -1,8 +1,10 @@
 package events
 
 import (
-	"errors"
+	"cmp"
 	"testing"
+
+	"github.com/cloudevents/sdk-go/v2/event"
 
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -26,24 +28,21 @@ func TestImpersonated(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		subject string
-		alter   func(*Stored)
+		alter   func(*event.Event)
 		want    string
 	}{
 		{name: "an event of its own"},
 		{name: "an event of another cluster", subject: "keyturn.v1.prod-ap.secret.shop.db", want: testCluster},
-		{name: "the source attribute of another cluster", alter: func(s *Stored) { s.Event.SetSource("k8s://prod-ap/watcher") }, want: "prod-ap"},
-		{name: "the cluster attribute of another", alter: func(s *Stored) { s.Event.SetExtension(extCluster, "prod-ap") }, want: "prod-ap"},
-		{name: "what cannot be read says nothing", subject: "keyturn.v1.prod-ap.secret.shop.db", alter: func(s *Stored) { s.Err = errors.New("unreadable") }},
+		{name: "the source attribute of another cluster", alter: func(e *event.Event) { e.SetSource("k8s://prod-ap/watcher") }, want: "prod-ap"},
+		{name: "the cluster attribute of another", alter: func(e *event.Event) { e.SetExtension(extCluster, "prod-ap") }, want: "prod-ap"},
+		{name: "what cannot be read says nothing", subject: "keyturn.v1.prod-ap.secret.shop.db", alter: func(e *event.Event) { e.SetSource("urn:x") }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			stored := Stored{Subject: Subject(own.Cluster, own.Source), Event: mustEvent(t, own.Event)}
-			if tt.subject != "" {
-				stored.Subject = tt.subject
-			}
+			e := mustEvent(t, own.Event)
 			if tt.alter != nil {
-				tt.alter(&stored)
+				tt.alter(&e)
 			}
-			testkit.WantEqual(t, "cluster", tt.want, stored.Impersonated())
+			testkit.WantEqual(t, "cluster", tt.want, storedAs(t, e, cmp.Or(tt.subject, own.Subject())).Impersonated())
 		})
 	}
 }

@@ -115,7 +115,7 @@ func (h *History) impersonates(stored events.Stored) bool {
 // wants reports whether an event can be read, and matches the verbs and the trace.
 func (h *History) wants(stored events.Stored) bool {
 	verbs, trace := h.options.Verbs, h.options.Trace
-	return stored.Err == nil && (len(verbs) == 0 || slices.Contains(verbs, verbOf(stored))) && (trace == "" || traceOf(stored) == trace)
+	return stored.Err == nil && (len(verbs) == 0 || slices.Contains(verbs, verbOf(stored.Event().Type()))) && (trace == "" || traceOf(stored) == trace)
 }
 
 // encode writes an event as a line of JSON or as a YAML document.
@@ -124,9 +124,9 @@ func (h *History) encode(out io.Writer, stored events.Stored) error {
 	if h.options.Format == YAML {
 		layout, marshal = "---\n%s", marshalYAML
 	}
-	content, err := marshal(stored.Event)
+	content, err := marshal(stored.Event())
 	if err != nil {
-		return fmt.Errorf("encoding the event %s: %w", stored.Event.ID(), err)
+		return fmt.Errorf("encoding the event %s: %w", stored.Event().ID(), err)
 	}
 	_, err = fmt.Fprintf(out, layout, content)
 	return err

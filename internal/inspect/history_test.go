@@ -192,7 +192,9 @@ func storedAt(t *testing.T, subject string, about interface{ Event() (event.Even
 	t.Helper()
 	e, err := about.Event()
 	testkit.Must(t, err)
-	return events.Stored{Subject: subject, Event: e}
+	header, err := events.HeaderOf(e)
+	testkit.Must(t, err)
+	return events.NewStored(subject, 1, e.Time(), header, e.Data())
 }
 
 func TestHistoryLeavesOutWhatAClusterPublishesAsAnother(t *testing.T) {

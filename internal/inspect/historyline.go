@@ -47,17 +47,18 @@ func (c columns) writeEvent(out io.Writer, stored events.Stored, traceURL string
 	if c.narrow {
 		layout = narrowTime
 	}
-	at := stored.Event.Time().UTC().Format(layout)
+	e := stored.Event()
+	at, verb := e.Time().UTC().Format(layout), verbOf(e.Type())
 	if o, err := stored.Outcome(); err == nil {
-		return c.write(out, at, o.Cluster, o.Workload.Namespace, o.Workload.String(), verbOf(stored),
+		return c.write(out, at, o.Cluster, o.Workload.Namespace, o.Workload.String(), verb,
 			join(o.Reason, strings.Join(sourcesOf(o), ", "), o.Message, aboutTrace(o.Trace, traceURL)))
 	}
 	if change, err := stored.Change(); err == nil {
-		return c.write(out, at, change.Cluster, change.Source.Namespace, change.Source.String(), verbOf(stored),
+		return c.write(out, at, change.Cluster, change.Source.Namespace, change.Source.String(), verb,
 			join(aboutChange(change), aboutTrace(change.Trace, traceURL)))
 	}
 	if p, err := stored.Projection(); err == nil {
-		return c.write(out, at, p.Cluster, p.Target.Namespace, p.Target.String(), verbOf(stored),
+		return c.write(out, at, p.Cluster, p.Target.Namespace, p.Target.String(), verb,
 			join(p.Reason, p.Message, aboutTrace(p.Trace, traceURL)))
 	}
 	if claim, err := stored.Claim(); err == nil {
@@ -65,14 +66,14 @@ func (c columns) writeEvent(out io.Writer, stored events.Stored, traceURL string
 		if claim.Replaces != "" {
 			about += "; replaces " + claim.Replaces
 		}
-		return c.write(out, at, claim.Cluster, "", "cluster", verbOf(stored), about)
+		return c.write(out, at, claim.Cluster, "", "cluster", verb, about)
 	}
 	return nil
 }
 
-// verbOf returns the word before the version in the event's type.
-func verbOf(stored events.Stored) string {
-	parts := strings.Split(stored.Event.Type(), ".")
+// verbOf returns the word before the version in an event's type.
+func verbOf(eventType string) string {
+	parts := strings.Split(eventType, ".")
 	return parts[max(len(parts)-2, 0)]
 }
 
@@ -116,7 +117,7 @@ func traceLink(trace events.TraceContext, template string) string {
 
 // traceOf returns the id of the trace of an event, or "" if it has none.
 func traceOf(stored events.Stored) string {
-	parent, _ := stored.Event.Extensions()["traceparent"].(string)
+	parent, _ := stored.Event().Extensions()["traceparent"].(string)
 	return events.TraceContext{Parent: parent}.ID()
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
-	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // The stream forgets a deletion after a day, and the workload has noted that it is to be rolled for it.
@@ -47,15 +46,14 @@ func TestExplainNamesTheKeysThatDoNotCount(t *testing.T) {
 		change.Keys[name] = events.Key{Fingerprint: fp("3"), Ignored: why}
 	}
 	change.Problem = `keyturn.dev/ignore-keys: item "a b" is no key`
-	event, err := change.Event()
-	testkit.Must(t, err)
+	stored := storedChange(t, change)
 	kind, _ := workload.BuiltIn().Named("deployment")
 	for rollOn, want := range map[string]string{
 		"auto, !secret/db#user": "all keys but not ttl (keyturn.dev/ignore-keys), user (keyturn.dev/roll-on), last_vault_rotation (static-creds)",
 		"auto, secret/db#ttl":   "all keys but not last_vault_rotation (static-creds)",
 	} {
 		w, _ := workload.Read(kind, deploymentOf("web", map[string]string{workload.AnnotationRollOn: rollOn}), workload.Reading{})
-		row, err := explain(ExplainOptions{}, w, change.Source, events.Stored{Subject: change.Subject(), Event: event}, nil)
+		row, err := explain(ExplainOptions{}, w, change.Source, stored, nil)
 		if err != nil || row.read() != want {
 			t.Errorf("%s: it says %q (%v), want %q", rollOn, row.read(), err, want)
 		}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cloudevents/sdk-go/v2/event"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -64,9 +66,16 @@ func (h *history) changed(cluster, name string, at time.Duration, cause string) 
 
 func (h *history) change(c events.Change) {
 	h.t.Helper()
-	e, err := c.Event()
+	h.add(c.Subject(), c.Event)
+}
+
+func (h *history) add(subject string, encode func() (event.Event, error)) {
+	h.t.Helper()
+	e, err := encode()
 	testkit.Must(h.t, err)
-	h.line.add(events.Stored{Subject: events.Subject(c.Cluster, c.Source), Event: e})
+	header, err := events.HeaderOf(e)
+	testkit.Must(h.t, err)
+	h.line.add(events.NewStored(subject, 1, e.Time(), header, e.Data()))
 }
 
 // outcome adds the outcome of a change. Started is zero if nothing was patched.
@@ -80,9 +89,7 @@ func (h *history) outcome(cluster, kind, name string, verb events.Verb, at, star
 	if started != 0 {
 		o.StartedAt = after(started)
 	}
-	e, err := o.Event()
-	testkit.Must(h.t, err)
-	h.line.add(events.Stored{Subject: events.OutcomeSubject(o.Cluster, o.Workload), Event: e})
+	h.add(o.Subject(), o.Event)
 }
 
 // night adds a rotation in a store that two clusters share: some workloads are ready, one failed, and others wait for that one or for people.

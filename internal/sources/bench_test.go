@@ -176,7 +176,7 @@ func (b *bench) isOnChanges(raw *jetstream.RawStreamMsg) bool {
 	event, err := events.FromMsg(raw.Subject, raw.Header, raw.Data)
 	testkit.Must(b, err)
 	last, ok := b.lastOn("keyturn.v1." + strings.TrimPrefix(raw.Subject, events.HistorySubject("")))
-	return ok && (last.Event.ID() == event.ID() || last.Time.After(raw.Time))
+	return ok && (last.Event().ID() == event.ID() || last.Time.After(raw.Time))
 }
 
 // lastOn returns the last event on a subject of StreamChanges. It returns false if there is none, or the server does not answer in time.

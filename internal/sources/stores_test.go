@@ -80,7 +80,10 @@ func TestTheClockOfAnotherWatcherIsNotAheadOfWhatIsReadAfterTheStart(t *testing.
 	change.Cluster, change.Time = testCluster, minute(13)
 	event, err := change.Event()
 	testkit.Must(t, err)
-	reader, _ := readerOf(&stateOf{stored: []events.Stored{{Seq: 3, Subject: events.Subject(testCluster, source), Event: event}}})
+	header, err := events.HeaderOf(event)
+	testkit.Must(t, err)
+	stored := events.NewStored(events.Subject(testCluster, source), 3, minute(13), header, event.Data())
+	reader, _ := readerOf(&stateOf{stored: []events.Stored{stored}})
 	reader.now = func() time.Time { return minute(11) }
 	if !reader.readAll(t.Context()) || !reader.ledger.get(source).Time().Equal(minute(11)) {
 		t.Errorf("the ledger has %+v", reader.ledger.get(source))

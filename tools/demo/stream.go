@@ -129,7 +129,7 @@ func (s *stream) skipped(ctx context.Context, source string, workload events.Wor
 			return false, err
 		}
 		outcome, err = events.ParseOutcome(event)
-		return outcome.Verb == events.VerbSkipped && outcome.Cause == stored.Event.ID(), err
+		return outcome.Verb == events.VerbSkipped && outcome.Cause == stored.Event().ID(), err
 	})
 	if err != nil {
 		return events.Outcome{}, fmt.Errorf("waiting for the outcome of %s for %s: %w", source, workload, err)
