@@ -45,7 +45,7 @@ func (o *rollouts) readOutcomes(ctx context.Context) (map[workload.Key]events.Ou
 	}
 	outcomes := make(map[workload.Key]events.Outcome)
 	err := o.bus.State(ctx, []string{events.OutcomeFilter(o.bus.Cluster())}, func(stored events.Stored) error {
-		outcome, err := events.ParseOutcome(stored.Event())
+		outcome, err := stored.Outcome()
 		if err != nil {
 			o.log.WarnContext(ctx, "cannot read an outcome on the stream", "subject", stored.Subject, "err", err)
 			return nil

@@ -27,6 +27,9 @@ type Stored struct {
 // NewStored returns a message of a stream as an event. If it is not a readable event, Err is the reason.
 func NewStored(subject string, seq uint64, at time.Time, header map[string][]string, data []byte) Stored {
 	v, err := readHeader(subject, header, data)
+	if err != nil {
+		data = nil
+	}
 	return Stored{Subject: subject, Seq: seq, Time: at, MessageID: first(header, "Nats-Msg-Id"), Err: err, envelope: v, data: data}
 }
 
@@ -97,9 +100,6 @@ func (s Stored) LastChange() (LastChange, error) {
 
 // Impersonated returns the cluster that the event claims to come from if its subject belongs to another cluster, and "" otherwise.
 func (s Stored) Impersonated() string {
-	if s.Err != nil {
-		return ""
-	}
 	named := s.envelope.attributes.text(extCluster)
 	own := ClusterOf(s.Subject)
 	if named == own {

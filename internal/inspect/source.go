@@ -135,7 +135,7 @@ func dependencies(ctx context.Context, origins events.Origins, reader *bus.Reade
 			continue
 		}
 		err := reader.State(ctx, origins.Filters(kind, w.ID.Namespace), func(stored events.Stored) error {
-			change, err := events.ParseChange(stored.Event())
+			change, err := stored.Change()
 			if err == nil && w.OptIn.Wants(change.Source, w.Reference(change.Source), change.Match).Wanted() {
 				// The source on the stream replaces the name by which the workload references it.
 				list = slices.DeleteFunc(list, func(s events.Source) bool {

@@ -14,7 +14,7 @@ import (
 const (
 	// growth is the percentage by which the heap may grow over its live bytes before a collection. Go's default is 100.
 	growth = 35
-	// leastLive is the minimum to count as live bytes, so that the percentage has an upper bound.
+	// leastLive is the minimum to count as live bytes and roots, so that the percentage has an upper bound.
 	leastLive = 4 << 20
 	// trimEvery is how often the trimmer checks whether the program is quiet.
 	trimEvery = 15 * time.Second
@@ -44,11 +44,10 @@ func keepSmall(ctx context.Context, small uint64) {
 // growthOf returns the percentage by which a heap with the given live bytes may grow. The collector takes it of the live bytes and of the roots,
 // which are stacks and global variables.
 func growthOf(live, roots, small uint64) int {
-	live = max(live, leastLive)
 	if live >= small {
 		return growth
 	}
-	return max(growth, int((small-live)*100/(live+roots)))
+	return max(growth, int((small-live)*100/max(live+roots, leastLive)))
 }
 
 // afterCollection calls f after each garbage collection, until ctx is done. Each collection finds an unreferenced canary, whose cleanup

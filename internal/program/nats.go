@@ -77,7 +77,7 @@ func (n *NATS) serve(ctx context.Context, r *runtime, p program) error {
 	}
 	n.running.Store(server)
 	if p.SmallHeap > 0 {
-		giveBack() // The code of the start is not needed again.
+		forgetCode() // That of the start is not needed again.
 	}
 	<-ctx.Done()
 	return ctx.Err()
