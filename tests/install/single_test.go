@@ -35,6 +35,7 @@ func TestOnePodAndTwoTakeTurns(t *testing.T) {
 	})
 	key := r.kubelet.secret("keyturn-fingerprint-key")["keys"]
 	r.part("two pods go on with the same key, and roll only what changes then", func() {
+		before := r.revisions()
 		c.run("kubectl apply -k deploy/base")
 		one.StopIn(t, testkit.Patience)
 		c.run("kubectl -n keyturn-system delete")
@@ -43,6 +44,7 @@ func TestOnePodAndTwoTakeTurns(t *testing.T) {
 			t.Error("the fingerprint key is another one")
 		}
 		r.rollsAPI("two")
+		r.untouched(before, readers...)
 	})
 	r.part("one pod finds what changed while neither ran, and rolls nothing else", func() {
 		r.stop()
