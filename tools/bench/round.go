@@ -206,7 +206,7 @@ func (b *bench) rollAll(ctx context.Context, c contender) error {
 	if err != nil {
 		return fmt.Errorf("rolling each once: %w", err)
 	}
-	return nil
+	return calm(ctx, c.processes()) // The requests about these rolls end, too.
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
