@@ -10,6 +10,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestASecretWithTheTokenOfAServiceAccountRollsItsReaders(t *testing.T) {
@@ -18,9 +19,7 @@ func TestASecretWithTheTokenOfAServiceAccountRollsItsReaders(t *testing.T) {
 	const account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: agent, namespace: NAMESPACE}\n---\n" +
 		"apiVersion: v1\nkind: Secret\nmetadata: {name: agent, namespace: NAMESPACE, annotations: {kubernetes.io/service-account.name: agent}}\n" +
 		"type: kubernetes.io/service-account-token\n"
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(account, "NAMESPACE", r.namespace))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(account, "NAMESPACE", r.namespace))))
 	r.eventually("the controller manager has written the token", func(ctx context.Context) bool {
 		secret, err := r.client.CoreV1().Secrets(r.namespace).Get(ctx, "agent", metav1.GetOptions{})
 		return err == nil && len(secret.Data[corev1.ServiceAccountTokenKey]) > 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // denying is an admission policy that denies every update of DEPLOYMENTS in a namespace.
@@ -35,9 +36,7 @@ func (r *rig) denyUpdates(deployments ...string) (allow func()) {
 	r.Helper()
 	name := r.namespace + "-" + deployments[0]
 	values := strings.NewReplacer("POLICY", name, "NAMESPACE", r.namespace, "DEPLOYMENTS", strings.Join(deployments, ", "))
-	if err := plane.ApplyYAML(r.Context(), strings.NewReader(values.Replace(denying))); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, plane.ApplyYAML(r.Context(), strings.NewReader(values.Replace(denying))))
 	policies := r.client.AdmissionregistrationV1()
 	remove := func() {
 		ctx := context.WithoutCancel(r.Context())
@@ -85,9 +84,7 @@ func TestAWorkloadThatCannotBePatchedCostsOnlyItself(t *testing.T) {
 		}
 		return false
 	})
-	if err := r.client.AppsV1().Deployments(r.namespace).Delete(t.Context(), "doomed", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.client.AppsV1().Deployments(r.namespace).Delete(t.Context(), "doomed", metav1.DeleteOptions{}))
 	if gone := r.outcomeOf("doomed", events.VerbSkipped); gone.Reason != "workload-gone" {
 		t.Errorf("outcome of the deleted one: got %s, want workload-gone", gone.Reason)
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // lostAnswers is how many rolls of stallingAfter have no answer. It is half of those that an actuator has under way at a time.
@@ -28,13 +29,9 @@ func (r *rig) stallingAfter(rolls int64) string {
 	r.Helper()
 	config := configOf(r, programs.SystemNamespace, "keyturn-actuator")
 	target, err := url.Parse(config.Host)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	transport, err := rest.TransportFor(config)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	// A watch is passed on event by event.
 	proxy := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) }, Transport: transport, FlushInterval: -1}
 	var sent atomic.Int64
@@ -83,9 +80,7 @@ func (r *rig) stallingAfter(rolls int64) string {
 	kubeconfig.Contexts["proxy"] = &api.Context{Cluster: "proxy"}
 	kubeconfig.CurrentContext = "proxy"
 	path := filepath.Join(r.TempDir(), "proxy.kubeconfig")
-	if err := clientcmd.WriteToFile(*kubeconfig, path); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, clientcmd.WriteToFile(*kubeconfig, path))
 	return path
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // argoCase is a Rollout that reads a Secret of its own, of the same name, which changes once.
@@ -34,9 +35,7 @@ func argoCases() []argoCase {
 		return func(r *argoRig, name string) { r.setSpec(name, text) }
 	}
 	remove := func(r *argoRig, name string) {
-		if err := r.custom.Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, r.custom.Delete(r.Context(), name, metav1.DeleteOptions{}))
 	}
 	const (
 		auto    = `{keyturn.dev/roll-on: auto}`
@@ -156,7 +155,5 @@ metadata: {name: manual-%[2]s, namespace: %[1]s}
 spec: {ports: [{port: 80}], selector: {app: manual}}
 `, r.namespace, role)
 	}
-	if err := plane.ApplyYAML(r.Context(), strings.NewReader(manifest)); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, plane.ApplyYAML(r.Context(), strings.NewReader(manifest)))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // argoRig is a rig for workloads of Argo Rollouts.
@@ -22,9 +23,7 @@ func newArgoRig(t *testing.T, options programs.Options) *argoRig {
 	t.Helper()
 	options.ActuatorArgs = append([]string{"--settle", "50ms", "--workload-kinds", "deployment,statefulset,daemonset,cronjob,rollout"}, options.ActuatorArgs...)
 	r := newRig(t, options)
-	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../deploy/components/argo-rollouts/rbac.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../deploy/components/argo-rollouts/rbac.yaml"))
 	return &argoRig{r.ofKind(schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"})}
 }
 
@@ -73,9 +72,7 @@ spec:
   %s
   %s
 `, o.name, r.namespace, o.annotations, app, o.strategy, o.more, pods)))
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 }
 
 func (r *argoRig) awaitPhase(name, phase string) {

@@ -4,15 +4,14 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // auditEnd is the offset of the end of the audit log.
 func auditEnd(t testing.TB) int64 {
 	t.Helper()
 	end, err := plane.AuditEnd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return end
 }
 
@@ -20,8 +19,6 @@ func auditEnd(t testing.TB) int64 {
 func auditSince(t testing.TB, offset int64) []testbed.AuditEntry {
 	t.Helper()
 	entries, _, err := plane.AuditSince(offset)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return entries
 }

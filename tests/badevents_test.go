@@ -16,6 +16,7 @@ import (
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -31,15 +32,11 @@ func (r *rig) dialNATS(options ...nats.Option) (*nats.Conn, error) {
 func (r *rig) jetstream() jetstream.JetStream {
 	r.Helper()
 	connection, err := r.dialNATS(nats.Timeout(patience))
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	r.Cleanup(connection.Close)
 	// A request waits for half of the patience, so that one that is lost is repeated.
 	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(patience/2))
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return js
 }
 
@@ -83,13 +80,9 @@ func (r *rig) forge(name string) events.Change {
 func (r *rig) message(change events.Change) *nats.Msg {
 	r.Helper()
 	event, err := change.Event()
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	msg, err := bus.ToMsg(event, events.Subject("demo", change.Source))
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return msg
 }
 

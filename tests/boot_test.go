@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestAProgramThatCannotBeginSaysWhy(t *testing.T) {
@@ -19,22 +20,16 @@ func TestAProgramThatCannotBeginSaysWhy(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
 	// What no output may hold.
 	short, raw := secretBytes(t, 31), secretBytes(t, 64)
 	inBase64 := base64.StdEncoding.EncodeToString
 	unreadable := file("unreadable", inBase64(raw))
-	if err := os.Chmod(unreadable, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(unreadable, 0))
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer busy.Close()
 
 	watcher := []string{"--cluster", "demo", "--kubeconfig", plane.Kubeconfig(), "--metrics-addr=", "--health-addr="}

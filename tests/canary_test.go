@@ -18,6 +18,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // canaries are values that must not leave the watcher, and all that could be seen of them.
@@ -40,9 +41,7 @@ func (c *canaries) data(object string) map[string][]byte {
 	raw, password, inEnv, inJSON, inAuth := secretBytes(c.T, 32), secretText(c.T), secretText(c.T), secretBytes(c.T, 32), secretText(c.T)
 	same := secretText(c.T)
 	config, err := json.Marshal(map[string]any{"database": map[string]string{"password": base32.StdEncoding.EncodeToString(inJSON)}})
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	var awkward []byte
 	for _, b := range secretBytes(c.T, 24) {
 		awkward = append(awkward, "\"\\<>&'\n\t"[b%8])
@@ -73,17 +72,13 @@ func (c *canaries) keep(name string, data map[string][]byte) {
 	c.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}, Data: data}
 	applied, err := json.Marshal(secret)
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	secret.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: string(applied)}
 	secrets := c.client.CoreV1().Secrets(c.namespace)
 	if _, err = secrets.Update(c.Context(), secret, metav1.UpdateOptions{}); apierrors.IsNotFound(err) {
 		_, err = secrets.Create(c.Context(), secret, metav1.CreateOptions{})
 	}
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 }
 
 // settings writes a ConfigMap. Its contents are not for everybody either, but the names of its keys are.
@@ -100,9 +95,7 @@ func (c *canaries) settings(name, decoy string) {
 	if apierrors.IsNotFound(err) {
 		_, err = configMaps.Create(c.Context(), configMap, metav1.CreateOptions{})
 	}
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 }
 
 func TestValuesNeverLeave(t *testing.T) {
@@ -116,9 +109,7 @@ func TestValuesNeverLeave(t *testing.T) {
 	})
 	c := &canaries{rig: r}
 	key, err := os.ReadFile(r.programs.KeyFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c.watch("the fingerprint key file", "key", bytes.TrimSpace(key))
 	// A name that does get out, to show that the search would find a value.
 	decoy := "decoy." + string(secretText(t))
@@ -215,9 +206,7 @@ func (c *canaries) changeAll(decoy string) {
 	c.startWatcher()
 	c.causedBy("web", "secret/canary")
 	for _, name := range []string{"late", "twin-b"} {
-		if err := c.client.CoreV1().Secrets(c.namespace).Delete(c.Context(), name, metav1.DeleteOptions{}); err != nil {
-			c.Fatal(err)
-		}
+		testkit.Must(c, c.client.CoreV1().Secrets(c.namespace).Delete(c.Context(), name, metav1.DeleteOptions{}))
 	}
 	c.eventually("the deletion is on the stream", func(context.Context) bool {
 		return strings.Count(c.watcher.Output(), `"verb":"deleted"`) == 2

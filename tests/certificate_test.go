@@ -18,6 +18,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
@@ -53,20 +54,14 @@ type certificateRig struct {
 func TestACertificateRollsItsUsersOnceWhenItIsIssuedAnewAndForNothingElse(t *testing.T) {
 	t.Parallel()
 	manager, err := plane.StartCertManager(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	manager.StopAfter(t)
 	c := &certificateRig{custom: dynamic.NewForConfigOrDie(plane.Config()), rig: newRig(t, programs.Options{
 		// cert-manager, which reads from a cache, sometimes issues a certificate again a moment after it was asked once.
 		WatcherArgs: []string{"--sources", "secret,configmap,certificate"}, ActuatorArgs: []string{"--settle", "1s"},
 	})}
-	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), secretStoreRights...); err != nil {
-		t.Fatal(err)
-	}
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(issued(c.namespace))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.ApplyKinds(t.Context(), testbed.RBACKinds(), secretStoreRights...))
+	testkit.Must(t, plane.ApplyYAML(t.Context(), strings.NewReader(issued(c.namespace))))
 	for _, name := range []string{"web", "early"} {
 		c.awaitRevision(name, 1)
 		c.create(workload{name: name, on: "auto", read: readsAll(events.KindSecret, name)})
@@ -133,18 +128,14 @@ func (c *certificateRig) holder(name string) *corev1.Secret {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	return secret
 }
 
 func (c *certificateRig) certificate(name string) *unstructured.Unstructured {
 	c.Helper()
 	certificate, err := c.custom.Resource(certificates).Namespace(c.namespace).Get(c.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	return certificate
 }
 
@@ -164,16 +155,12 @@ func (c *certificateRig) renew(name string) {
 	c.eventually("the certificate "+name+" is to be renewed", func(ctx context.Context) bool {
 		certificate := c.certificate(name)
 		conditions, _, err := unstructured.NestedSlice(certificate.Object, "status", "conditions")
-		if err != nil {
-			c.Fatal(err)
-		}
+		testkit.Must(c, err)
 		conditions = append(conditions, map[string]any{
 			"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "Certificate re-issuance manually triggered",
 			"lastTransitionTime": time.Now().UTC().Format(time.RFC3339), "observedGeneration": certificate.GetGeneration(),
 		})
-		if err := unstructured.SetNestedSlice(certificate.Object, conditions, "status", "conditions"); err != nil {
-			c.Fatal(err)
-		}
+		testkit.Must(c, unstructured.SetNestedSlice(certificate.Object, conditions, "status", "conditions"))
 		_, err = c.custom.Resource(certificates).Namespace(c.namespace).UpdateStatus(ctx, certificate, metav1.UpdateOptions{})
 		if err != nil && !apierrors.IsConflict(err) {
 			c.Fatal(err)
@@ -198,7 +185,5 @@ func (c *certificateRig) rewriteKeystore(team string) {
 func (c *certificateRig) patchCustom(resource schema.GroupVersionResource, name, patch string) {
 	c.Helper()
 	_, err := c.custom.Resource(resource).Namespace(c.namespace).Patch(c.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
@@ -126,18 +127,14 @@ func (r *rig) installed(settings, files map[string]string) {
 	} else if err == nil {
 		_, err = configMaps.Create(r.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "keyturn-files"}, Data: files}, metav1.CreateOptions{})
 	}
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 }
 
 // series returns the value of a program's metric with these labels, empty if there is none.
 func (r *rig) series(program *programs.Program, name string, labels ...string) string {
 	r.Helper()
 	_, metrics, err := program.Get(r.Context(), "metrics", "/metrics")
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	for line := range strings.Lines(metrics) {
 		has := func(label string) bool { return strings.Contains(line, label) }
 		if (strings.HasPrefix(line, name+"{") || strings.HasPrefix(line, name+" ")) && !slices.ContainsFunc(labels, func(label string) bool { return !has(label) }) {

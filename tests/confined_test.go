@@ -60,9 +60,7 @@ func newConfined(t testing.TB) *confined {
 	for operator, kinds := range map[string][]string{
 		build.ArgoRollouts: {"Rollout"}, build.ExternalSecrets: {"ExternalSecret", "ClusterExternalSecret"},
 	} {
-		if err := plane.ApplyKindsOf(t.Context(), operator, kinds...); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, plane.ApplyKindsOf(t.Context(), operator, kinds...))
 	}
 	c := &confined{TB: t, system: plane.Namespace(t), namespace: plane.Namespace(t), labeled: plane.Namespace(t)}
 	c.admin = dynamic.NewForConfigOrDie(plane.Config())
@@ -70,9 +68,7 @@ func newConfined(t testing.TB) *confined {
 		"base/rbac.yaml", "components/argo-rollouts/rbac.yaml", "components/jobs/rbac.yaml", "components/secret-stores/actuator.yaml",
 	} {
 		content, err := os.ReadFile("../deploy/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		c.apply(c.own(string(content)))
 	}
 	c.actuator, c.watcher = dynamic.NewForConfigOrDie(c.account("-actuator")), dynamic.NewForConfigOrDie(c.account("-watcher"))
@@ -99,9 +95,7 @@ func (c *confined) own(manifest string) string {
 
 func (c *confined) apply(manifest string) {
 	c.Helper()
-	if err := plane.ApplyYAML(c.Context(), strings.NewReader(manifest)); err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, plane.ApplyYAML(c.Context(), strings.NewReader(manifest)))
 }
 
 // confine applies the policy, for a strategy of Reloader or none, and waits until it is in force. Each pair of further texts is replaced in it.
@@ -114,13 +108,9 @@ func (c *confined) confine(strategy string, replace ...string) {
 func (c *confined) enforce(strategy string, replace ...string) (remove func()) {
 	c.Helper()
 	policy, err := programs.ReadPolicy("../deploy", strategy)
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	c.apply(c.own(strings.NewReplacer(replace...).Replace(policy)))
-	if err := programs.AwaitPolicy(c.Context(), kubernetes.NewForConfigOrDie(c.account("-actuator")), c.system); err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, programs.AwaitPolicy(c.Context(), kubernetes.NewForConfigOrDie(c.account("-actuator")), c.system))
 	actuator, protected, keys := c.system+"-actuator", c.system+"-protected", c.system+"-keys"
 	return func() {
 		removePolicies(c, []string{actuator, protected, keys}, []string{actuator, protected, protected + "-own", protected + "-by-label", keys})
@@ -156,9 +146,7 @@ func (c *confined) attempt(namespace string, to target, operations string, dry .
 func (c *confined) create(namespace string, resource schema.GroupVersionResource, manifest string) error {
 	c.Helper()
 	object := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, yaml.Unmarshal([]byte(manifest), &object.Object))
 	_, err := c.actuator.Resource(resource).Namespace(namespace).Create(c.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // knownAgain are the kinds of which the policy knows one more roll by its condition, without its validations.
@@ -22,9 +23,7 @@ var again = strings.ReplaceAll(recordOf+","+strings.ReplaceAll(marksOf, "AT", "T
 // rollOnce rolls an object as the actuator.
 func (c *confined) rollOnce(to target) {
 	c.Helper()
-	if err := c.send(c.namespace, to, strings.ReplaceAll(again, "value: z", "value: x")); err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, c.send(c.namespace, to, strings.ReplaceAll(again, "value: z", "value: x")))
 }
 
 // In this policy everything is refused that its conditions do not know, so that they alone are tested.
@@ -44,9 +43,7 @@ func TestOneMoreRollIsKnownWithoutTheValidations(t *testing.T) {
 		"replicas: 0, serviceName: queue, "+confinedSelector+confinedTemplate("Always")), "NAMESPACE", c.namespace))
 	c.rollOnce(full)
 	most := strings.Replace(again, "keyturn.dev~1rolled, value: z", "keyturn.dev~1rolled, value: "+strings.Repeat("x", 190_000), 1)
-	if err := c.send(c.namespace, full, most); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.send(c.namespace, full, most))
 	c.confine("", "  validations:\n", "  validations:\n    - expression: \"false\"\n")
 
 	refused := func(to target, name, operations string) {

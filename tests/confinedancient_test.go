@@ -22,9 +22,7 @@ func (c *confined) editedByMany(to target) {
 		edit := fmt.Appendf(nil, `{"metadata":{"annotations":{"edited-%d":"by hand"}}}`, i)
 		_, err := c.admin.Resource(to.resource).Namespace(c.namespace).Patch(c.Context(), to.name, types.MergePatchType, edit,
 			metav1.PatchOptions{FieldManager: fmt.Sprint("editor-", i)})
-		if err != nil {
-			c.Fatal(err)
-		}
+		testkit.Must(c, err)
 	}
 }
 
@@ -126,9 +124,7 @@ func TestWhatTheJoinedOldestAreSaidToOwnStays(t *testing.T) {
 	applied := c.owned(deployment)
 	stays := entryOf(ancient, metav1.ManagedFieldsOperationUpdate, applied.GetManagedFields())
 	stays.FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:owner":{}}}}`)
-	if err := c.send(c.namespace, deployment, reown(append(applied.GetManagedFields(), stays))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.send(c.namespace, deployment, reown(append(applied.GetManagedFields(), stays))))
 	after := c.applyWithout(applied, "owner")
 	if _, there := after.GetAnnotations()["owner"]; !there {
 		t.Error("the annotation that the applier removed is gone, want that it stays")
@@ -138,9 +134,7 @@ func TestWhatTheJoinedOldestAreSaidToOwnStays(t *testing.T) {
 // The API server drops the owners of a version that is served no more, and of no other. A token chooses the version of its request.
 func TestTheActuatorsTokenForgetsNoOwnersOfAnotherVersion(t *testing.T) {
 	t.Parallel()
-	if err := plane.Apply(t.Context(), "testdata/widgets.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.Apply(t.Context(), "testdata/widgets.yaml"))
 	c := newConfined(t)
 	widget := target{schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}, "main", ""}
 	c.apply(c.own(`
@@ -162,15 +156,11 @@ subjects: [{kind: ServiceAccount, name: keyturn-actuator, namespace: keyturn-sys
 	}}
 	_, err := c.admin.Resource(schema.GroupVersionResource{Group: "example.org", Version: "v1beta1", Resource: "widgets"}).Namespace(c.namespace).
 		Apply(t.Context(), widget.name, applied, metav1.ApplyOptions{FieldManager: applier})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	edit := []byte(`{"metadata":{"annotations":{"edited":"by hand"}}}`)
 	edited, err := c.admin.Resource(widget.resource).Namespace(c.namespace).Patch(t.Context(), widget.name, types.MergePatchType, edit,
 		metav1.PatchOptions{FieldManager: editor})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	forgets := reown(without(edited.GetManagedFields(), applier))
 	after, err := c.attempt(c.namespace, widget, forgets, metav1.DryRunAll)
 	if err != nil || slices.ContainsFunc(after.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == applier }) {
@@ -178,9 +168,7 @@ subjects: [{kind: ServiceAccount, name: keyturn-actuator, namespace: keyturn-sys
 	}
 
 	policy, err := os.ReadFile("../deploy/targets/policy/target.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c.apply(c.own(string(policy)))
 	name := c.system + "-target"
 	t.Cleanup(func() { removePolicies(t, []string{name}, []string{name}) })

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // BenchmarkAPatchUnderThePolicy compares a dry-run patch that rolls a Deployment with the admission policy and without it: one more roll of what the
@@ -22,9 +24,7 @@ func BenchmarkAPatchUnderThePolicy(b *testing.B) {
 		"replicas: 0, "+confinedSelector+confinedTemplate("Always")), "NAMESPACE", c.namespace))
 	c.rollOnce(rolled)
 	body, err := yaml.YAMLToJSON([]byte("[" + strings.ReplaceAll(again, "TEMPLATE", deployment.template) + "]"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	patches := []struct {
 		name   string
 		client dynamic.Interface
@@ -44,9 +44,7 @@ func BenchmarkAPatchUnderThePolicy(b *testing.B) {
 						start := time.Now()
 						_, err := p.client.Resource(p.to.resource).Namespace(c.namespace).Patch(b.Context(), p.to.name, types.JSONPatchType, body,
 							metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "keyturn"})
-						if err != nil {
-							b.Fatal(err)
-						}
+						testkit.Must(b, err)
 						took[p.name+" "+policy] = append(took[p.name+" "+policy], time.Since(start))
 					}
 				}

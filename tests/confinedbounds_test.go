@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // annotate is a patch of an annotation AT some metadata, of a number of bytes.
@@ -63,9 +65,7 @@ func TestTheActuatorsTokenLeavesRoomForOthersAnnotations(t *testing.T) {
 func (c *confined) update(namespace string, resource schema.GroupVersionResource, name string, change func(*unstructured.Unstructured)) error {
 	c.Helper()
 	object, err := c.admin.Resource(resource).Namespace(namespace).Get(c.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	change(object)
 	_, err = c.actuator.Resource(resource).Namespace(namespace).Update(c.Context(), object, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err

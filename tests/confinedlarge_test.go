@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // enlarge gives the Deployment many containers, variables and annotations, all of which several appliers own. It is near the largest that etcd stores.
@@ -24,9 +26,7 @@ func (c *confined) enlarge() {
 		}
 		list = append(list, map[string]any{"name": fmt.Sprint("c", i), "image": "example.com/app", "env": env})
 	}
-	if err := unstructured.SetNestedSlice(object.Object, list, "spec", "template", "spec", "containers"); err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, unstructured.SetNestedSlice(object.Object, list, "spec", "template", "spec", "containers"))
 	notes := map[string]string{}
 	for i := range annotations {
 		notes[fmt.Sprint("example.com/note-", i)] = fmt.Sprint("the note number ", i)
@@ -38,9 +38,7 @@ func (c *confined) enlarge() {
 	for i := range appliers {
 		_, err := c.admin.Resource(deployment.resource).Namespace(c.namespace).
 			Apply(c.Context(), deployment.name, object, metav1.ApplyOptions{FieldManager: fmt.Sprint("applier-", i), Force: true})
-		if err != nil {
-			c.Fatal(err)
-		}
+		testkit.Must(c, err)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const (
@@ -155,9 +157,7 @@ func mutationOf(random *rand.Rand, groups [3][]place) operation {
 func operationsIn(t *testing.T, operations string) []operation {
 	t.Helper()
 	var all []operation
-	if err := yaml.Unmarshal([]byte("["+operations+"]"), &all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.Unmarshal([]byte("["+operations+"]"), &all))
 	return all
 }
 
@@ -165,9 +165,7 @@ func operationsIn(t *testing.T, operations string) []operation {
 func textOf(t *testing.T, operations []operation) string {
 	t.Helper()
 	content, err := json.Marshal(operations)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return strings.TrimSuffix(strings.TrimPrefix(string(content), "["), "]")
 }
 

@@ -49,18 +49,14 @@ func (c *confined) owned(to target) *unstructured.Unstructured {
 	}
 	edit := []byte(`{"metadata":{"annotations":{"edited":"by hand"}}}`)
 	edited, err := client.Patch(c.Context(), to.name, types.MergePatchType, edit, metav1.PatchOptions{FieldManager: editor})
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	return edited
 }
 
 func (c *confined) get(to target) *unstructured.Unstructured {
 	c.Helper()
 	object, err := c.admin.Resource(to.resource).Namespace(c.namespace).Get(c.Context(), to.name, metav1.GetOptions{})
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	return object
 }
 
@@ -149,9 +145,7 @@ var reownings = []struct {
 func unname(t testing.TB, objects dynamic.ResourceInterface, name, manager string) {
 	t.Helper()
 	object, err := objects.Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	entries := object.GetManagedFields()
 	of := slices.IndexFunc(entries, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == manager })
 	if of < 0 {
@@ -159,14 +153,10 @@ func unname(t testing.TB, objects dynamic.ResourceInterface, name, manager strin
 	}
 	entries[of].Manager = ""
 	content, err := json.Marshal(entries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	operation := fmt.Appendf(nil, `[{"op":"replace","path":"/metadata/managedFields","value":%s}]`, content)
 	after, err := objects.Patch(t.Context(), name, types.JSONPatchType, operation, metav1.PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if !slices.ContainsFunc(after.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == "" }) {
 		t.Fatalf("%s: every entry of managedFields has a manager", name)
 	}
@@ -191,9 +181,7 @@ func (c *confined) applyWithout(applied *unstructured.Unstructured, annotation s
 	unstructured.RemoveNestedField(applied.Object, "status")
 	after, err := c.admin.Resource(deployment.resource).Namespace(c.namespace).
 		Apply(c.Context(), deployment.name, applied, metav1.ApplyOptions{FieldManager: applier, Force: true})
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	return after
 }
 
@@ -205,9 +193,7 @@ func TestAnApplierRemovesWhatItIsSaidToOwn(t *testing.T) {
 	applied := c.owned(deployment)
 	entries := reownings[0].change(without(applied.GetManagedFields(), editor))
 	body, err := yaml.YAMLToJSON([]byte("[" + reown(entries) + "]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	client := c.actuator.Resource(deployment.resource).Namespace(c.namespace)
 	if _, err := client.Patch(t.Context(), deployment.name, types.JSONPatchType, body, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
@@ -267,14 +253,10 @@ func TestTheActuatorsTokenWritesWhatOthersOwn(t *testing.T) {
 				return
 			}
 			body, err := yaml.YAMLToJSON([]byte("[" + strings.ReplaceAll(patch.operations, "TEMPLATE", to.template) + "]"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			exported, err := c.admin.Resource(to.resource).Namespace(c.namespace).Patch(t.Context(), to.name, types.JSONPatchType,
 				[]byte(strings.ReplaceAll(string(body), `"x"`, `"y"`)), metav1.PatchOptions{FieldManager: "exporter"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			object = exported
 		})
 		object.SetManagedFields(nil)

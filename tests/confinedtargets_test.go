@@ -34,9 +34,7 @@ func (c *confined) confineTarget(t *testing.T, recipe string, to target) {
 			continue
 		}
 		content, err := object.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		c.apply(c.own(string(content)))
 		switch object.GetKind() {
 		case "ValidatingAdmissionPolicy":
@@ -46,9 +44,7 @@ func (c *confined) confineTarget(t *testing.T, recipe string, to target) {
 		}
 	}
 	t.Cleanup(func() { removePolicies(t, policies, bindings) })
-	if err := programs.AwaitPolicy(t.Context(), kubernetes.NewForConfigOrDie(c.account("-actuator")), c.system); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, programs.AwaitPolicy(t.Context(), kubernetes.NewForConfigOrDie(c.account("-actuator")), c.system))
 	testkit.Await(t, "the policy of the target is in force", func(context.Context) bool {
 		return c.refusedFor(recipe, c.patch(c.namespace, to, `{op: add, path: /metadata/labels/a, value: b}`))
 	})
@@ -141,9 +137,7 @@ func TestTheActuatorsTokenWritesOfATargetWhatARollWrites(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.recipe, func(t *testing.T) {
 			t.Parallel()
-			if err := plane.ApplyKindsOf(t.Context(), tt.operator, tt.kind); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, plane.ApplyKindsOf(t.Context(), tt.operator, tt.kind))
 			c := newConfined(t)
 			for _, namespace := range []string{c.namespace, c.system, c.labeled, metav1.NamespaceSystem} {
 				c.apply(strings.ReplaceAll(tt.objects, "NAMESPACE", namespace))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestADeletionRollsWhoCanStartWithoutTheSource(t *testing.T) {
@@ -58,9 +59,7 @@ func (r *rig) deletesTheNamespace() {
 	finalize(`{"metadata":{"finalizers":["example.com/keep"]}}`)
 	r.passFence()
 	before := r.tally()
-	if err := r.client.CoreV1().Namespaces().Delete(r.Context(), r.namespace, metav1.DeleteOptions{}); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, r.client.CoreV1().Namespaces().Delete(r.Context(), r.namespace, metav1.DeleteOptions{}))
 	r.eventually("it is decided that nothing is rolled", func(context.Context) bool {
 		return len(lines(r.actuator.Output(), `"statefulset/web"`, `the namespace is being deleted`)) > 0
 	})

@@ -128,9 +128,7 @@ func (r *rig) connect() *bus.Bus {
 	connection, err := bus.Connect(ctx, bus.ConnectOptions{
 		URL: r.programs.NATSURL(), CAFile: r.programs.NATSCA(), Cluster: r.programs.Cluster(), Name: "test",
 	})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	r.Cleanup(connection.Close)
 	var b *bus.Bus
 	natstest.Publish(r.T, func() (err error) {
@@ -168,9 +166,7 @@ func (r *rig) quiet() {
 func startOutsideNATS(t *testing.T) *natstest.Server {
 	t.Helper()
 	port, err := process.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	n := natstest.Start(t, natstest.Options{Port: port})
 	n.Declare()
 	return n

@@ -12,6 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // kubeEvents lists the Kubernetes Events of a reason on a Deployment.
@@ -20,9 +21,7 @@ func (r *rig) kubeEvents(deployment, reason string) []corev1.Event {
 	list, err := r.client.CoreV1().Events(r.namespace).List(r.Context(), metav1.ListOptions{
 		FieldSelector: "involvedObject.kind=Deployment,involvedObject.name=" + deployment + ",reason=" + reason,
 	})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return list.Items
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 	patching "github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // createEveryKind creates a workload of each kind with the name, which reads the Secret db. None has pods.
@@ -34,9 +35,7 @@ func TestThePatchOfALeaderThatWasFrozenChangesNothing(t *testing.T) {
 				read := func() *patching.Workload {
 					t.Helper()
 					object, err := objects.Get(t.Context(), name)
-					if err != nil {
-						t.Fatal(err)
-					}
+					testkit.Must(t, err)
 					w, ok := patching.Read(kind, object, patching.Reading{All: true})
 					if !ok {
 						t.Fatal("it cannot be read")
@@ -48,9 +47,7 @@ func TestThePatchOfALeaderThatWasFrozenChangesNothing(t *testing.T) {
 					patch, err := kind.Patch(w, patching.Write{Rolls: rolls, Traceparent: "trace-" + version, Rolled: map[string]patching.RolledFor{
 						"secret/db": {Fingerprint: "k:1", Version: version, UID: "u"},
 					}})
-					if err != nil {
-						t.Fatal(err)
-					}
+					testkit.Must(t, err)
 					_, err = objects.Patch(t.Context(), name, patch)
 					return err
 				}

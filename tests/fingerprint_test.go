@@ -6,6 +6,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestEqualValuesHaveDifferentFingerprints(t *testing.T) {
@@ -16,9 +17,7 @@ func TestEqualValuesHaveDifferentFingerprints(t *testing.T) {
 	r.secret("a", data)
 	r.secret("b", data)
 	r.configMap("a", data)
-	if err := programs.SetSecret(t.Context(), r.client, other, "a", data); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, programs.SetSecret(t.Context(), r.client, other, "a", data))
 	r.startActuator()
 	r.startWatcher("--namespaces", r.namespace+","+other)
 	b := r.connect()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // The policy admits any text as a record. So the token of the actuator can write that a workload was rolled for a change that is still to come, and
@@ -61,13 +62,9 @@ func (r *rig) forgeRecord(workload, source, version string) {
 	}
 	record[source] = fingerprint + "@" + version + "/" + object
 	text, err := json.Marshal(record)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{recordAnnotation: string(text)}}})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	config := configOf(r, programs.SystemNamespace, "keyturn-actuator")
 	kindOf, name, _ := strings.Cut(workload, "/")
 	for _, k := range kinds {

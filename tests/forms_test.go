@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // formsOf returns the forms in which a part of a value can appear within something larger.
@@ -107,14 +109,10 @@ func TestALeakIsFoundInEveryForm(t *testing.T) {
 	value := []byte("m\x00rker\"<&>\\ \u00e9\n\x80\xff of 32 bytes and some more")
 	secret := &corev1.Secret{Data: map[string][]byte{"a": value}}
 	protobuf, err := secret.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	inJSON := func(object any) []byte {
 		content, err := json.Marshal(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return content
 	}
 	tests := []struct {

@@ -48,9 +48,7 @@ const argoCDIgnores = `{group: '*', kind: '*', jqPathExpressions: [
 func startArgoCD(t *testing.T) argoCD {
 	t.Helper()
 	server, err := plane.StartArgoCD(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	server.StopAfter(t)
 	resource := schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
 	return argoCD{applications: dynamic.NewForConfigOrDie(plane.Config()).Resource(resource).Namespace(testbed.ArgoCDNamespace)}
@@ -62,9 +60,7 @@ func (a argoCD) install(r *gitopsRig, app gitopsApp) {
 		"NAMESPACE", r.namespace, "NAME", app.name, "ADDRESS", r.repository.URL,
 		"OPTIONS", a.options, "ANNOTATIONS", a.annotations, "IGNORED", a.ignored,
 	).Replace(argoCDApplication)
-	if err := plane.ApplyYAML(r.Context(), strings.NewReader(manifest)); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, plane.ApplyYAML(r.Context(), strings.NewReader(manifest)))
 }
 
 func (a argoCD) sync(r *gitopsRig, app gitopsApp, _ string) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // byHand is a tool that is run by hand, or by a pipeline: helm or kubectl.
@@ -22,9 +23,7 @@ type byHand struct {
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	binary, err := build.Binary(t.Context(), os.Stderr, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return binary
 }
 

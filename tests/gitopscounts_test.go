@@ -11,6 +11,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // countRolls checks that Keyturn has rolled each application so often, that no roll has failed, and that the pods were newer than so many changes.
@@ -61,9 +62,7 @@ func (r *gitopsRig) changeDuringASync() {
 	r.quiet()
 	writes, now := r.tally().since(before), rolls()
 	changed, err := r.client.CoreV1().Secrets(r.namespace).Get(r.Context(), "db", metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	for _, app := range r.apps {
 		own, most := now[app.name]-rolled[app.name], 1
 		// What a tool replaces it may have read before the roll: it is taken back, and rolled again.
@@ -95,9 +94,7 @@ func (r *gitopsRig) countJobs(begin int64, created, started int) {
 		}
 	}
 	list, err := r.client.BatchV1().Jobs(r.namespace).List(r.Context(), metav1.ListOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	for _, job := range list.Items {
 		name := job.Name
 		if owner := metav1.GetControllerOf(&job); owner != nil {

@@ -47,9 +47,7 @@ var (
 // they write themselves.
 func startFlux(t *testing.T) flux {
 	t.Helper()
-	if err := plane.StartFlux(t.Context(), "--watch-all-namespaces=false"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.StartFlux(t.Context(), "--watch-all-namespaces=false"))
 	for _, name := range []string{build.SourceController, build.KustomizeController} {
 		plane.Server(name).StopAfter(t)
 	}
@@ -61,9 +59,7 @@ func (f flux) install(r *gitopsRig, app gitopsApp) {
 	manifest := strings.NewReplacer(
 		"NAMESPACE", r.namespace, "NAME", app.name, "ADDRESS", r.repository.URL, "FORCE", strconv.FormatBool(f.force),
 	).Replace(fluxKustomization)
-	if err := plane.ApplyYAML(r.Context(), strings.NewReader(manifest)); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, plane.ApplyYAML(r.Context(), strings.NewReader(manifest)))
 }
 
 // sync has Flux read the repository, and then apply the application. Where there is no commit, the second does not follow from the first.

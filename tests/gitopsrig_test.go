@@ -15,6 +15,7 @@ import (
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // gitopsChart makes a folder a chart for Helm, whose templates are manifests as they are.
@@ -143,18 +144,12 @@ func (r *gitopsRig) commit(message string) string {
 		).Replace(manifests)
 		for path, content := range map[string]string{"Chart.yaml": gitopsChart, "templates/app.yaml": manifests} {
 			path = filepath.Join(r.repository.Dir, app.name, path)
-			if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-				r.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-				r.Fatal(err)
-			}
+			testkit.Must(r, os.MkdirAll(filepath.Dir(path), 0o750))
+			testkit.Must(r, os.WriteFile(path, []byte(content), 0o600))
 		}
 	}
 	commit, err := r.repository.Commit(r.Context(), message)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return commit
 }
 

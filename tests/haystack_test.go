@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // haystack is what came out of the programs, in pieces that each have a name for people. It is safe for use by several
@@ -36,9 +37,7 @@ func (h *haystack) add(name string, content []byte) {
 func (h *haystack) addJSON(t testing.TB, name string, object any) {
 	t.Helper()
 	content, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	h.add(name, content)
 }
 
@@ -123,9 +122,7 @@ func (r *rig) scrutinize(program *programs.Program) {
 		}
 	}
 	content, err := os.ReadFile(r.programs.KeyFile())
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	h := &haystack{}
 	h.add("the log of the "+program.Name(), []byte(log))
 	for line := range strings.Lines(string(content)) {

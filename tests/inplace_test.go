@@ -26,9 +26,7 @@ import (
 // newInPlaceRig returns a rig, with a NATS outside of the programs, for an actuator that may list the pods that it asks to reload.
 func newInPlaceRig(t *testing.T) *rig {
 	t.Helper()
-	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../deploy/components/reload-in-place/rbac.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../deploy/components/reload-in-place/rbac.yaml"))
 	r := newRig(t, programs.Options{NATSURL: startOutsideNATS(t).URL()})
 	actuator := clientOf(t, actuatorAccount)
 	r.eventually("the actuator may list pods", func(context.Context) bool { return may(t, actuator, r.namespace, "list pods") })
@@ -53,9 +51,7 @@ func (r *rig) processes(deployment, secret, key string) *kubelet.Kubelet {
 		Client: r.client, Namespace: r.namespace, Selector: "app=" + deployment, Secret: secret, Key: key, Dir: r.TempDir(),
 	}
 	r.Cleanup(k.Stop)
-	if err := k.Sync(r.Context()); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, k.Sync(r.Context()))
 	return k
 }
 
@@ -63,9 +59,7 @@ func (r *rig) processes(deployment, secret, key string) *kubelet.Kubelet {
 func (r *rig) serves(k *kubelet.Kubelet, want string) (int, bool) {
 	r.Helper()
 	served, err := k.Served(r.Context())
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return len(served), !slices.ContainsFunc(slices.Collect(maps.Values(served)), func(got string) bool { return got != want })
 }
 
@@ -90,9 +84,7 @@ func (r *rig) runAt(clock *shiftedClock, set func(*actuate.Options)) (stop func(
 	options.Tracer, options.Meter = tracenoop.NewTracerProvider().Tracer(""), noop.NewMeterProvider().Meter("")
 	set(&options)
 	actuator, err := actuate.New(options)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	b := r.connect()
 	stop = testkit.Run(r.T, "actuator", func(ctx context.Context) error { return actuator.Run(ctx, b) })
 	r.Cleanup(func() {
@@ -128,9 +120,7 @@ func TestPodsAreToldOfAChangeOnceTheirFilesAreNewAlsoByTheNextLeader(t *testing.
 
 	// What waits for its files waits on the stream.
 	stop()
-	if err := pods.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, pods.Refresh(t.Context()))
 	if n, all := r.serves(pods, "one"); n != 3 || !all {
 		t.Fatalf("of %d processes not all have what they have read: somebody has told them too early", n)
 	}

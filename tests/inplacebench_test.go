@@ -38,9 +38,7 @@ func (a arrival) replaced() int {
 func (r *rig) arrives(k *kubelet.Kubelet, want string, count int, since, refreshed time.Time, latest time.Duration) arrival {
 	r.Helper()
 	before, err := k.Served(r.Context())
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	a := arrival{before: slices.Sorted(maps.Keys(before))}
 	ctx, stop := running.WithTimeout(r.Context(), max(0, time.Until(refreshed))+latest)
 	defer stop()
@@ -48,14 +46,10 @@ func (r *rig) arrives(k *kubelet.Kubelet, want string, count int, since, refresh
 	defer tick.Stop()
 	for {
 		if !refreshed.IsZero() && time.Now().After(refreshed) {
-			if err := k.Refresh(r.Context()); err != nil {
-				r.Fatal(err)
-			}
+			testkit.Must(r, k.Refresh(r.Context()))
 			refreshed = time.Time{}
 		}
-		if err := k.Sync(r.Context()); err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, k.Sync(r.Context()))
 		if n, all := r.serves(k, want); n == count && all {
 			break
 		}
@@ -67,9 +61,7 @@ func (r *rig) arrives(k *kubelet.Kubelet, want string, count int, since, refresh
 	}
 	a.took = time.Since(since)
 	after, err := k.Served(r.Context())
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	a.after = slices.Sorted(maps.Keys(after))
 	return a
 }
@@ -104,9 +96,7 @@ func TestAReloadInPlaceReplacesNoPodWhereARestartReplacesAll(t *testing.T) {
 	r.set(events.KindSecret, "db", "password", "two")
 	since := time.Now()
 	if text == "" {
-		if err := told.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, told.Refresh(t.Context()))
 	}
 	byRestart := r.arrives(others, "two", count, since, time.Time{}, patience)
 	if text == "" {

@@ -5,14 +5,13 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // newJobsRig returns a rig for an actuator with permissions on Jobs.
 func newJobsRig(t *testing.T, options programs.Options) *rig {
 	t.Helper()
-	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../deploy/components/jobs/rbac.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../deploy/components/jobs/rbac.yaml"))
 	return newRig(t, options)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestTheFingerprintKeyIsReplacedAndNothingRolls(t *testing.T) {
@@ -31,9 +32,7 @@ func TestTheFingerprintKeyIsReplacedAndNothingRolls(t *testing.T) {
 	r.rolls("a change under the old key", once("statefulset/db"), change("two", "db"))
 	oldID := r.keyID("db")
 	old, err := os.ReadFile(r.programs.KeyFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	r.rollsNothing("an annotation", func() { r.annotate(events.KindSecret, "touched", "example.com/note", "hello") })
 
 	key := newFingerprintKey()
@@ -59,9 +58,7 @@ func newFingerprintKey() string {
 // replaceFingerprintKeys writes the key file and has the watcher read it.
 func (r *rig) replaceFingerprintKeys(content string) {
 	r.Helper()
-	if err := os.WriteFile(r.programs.KeyFile(), []byte(content), 0o600); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, os.WriteFile(r.programs.KeyFile(), []byte(content), 0o600))
 	if err := r.watcher.Stop(20 * time.Second); err != nil {
 		r.Fatalf("stopping the watcher: %v", err)
 	}

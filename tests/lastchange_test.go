@@ -27,9 +27,7 @@ func (r *rig) lastEvent(source events.Source) (stored events.Stored) {
 func (r *rig) lastChange(source events.Source) events.Change {
 	r.Helper()
 	change, err := r.lastEvent(source).Change()
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return change
 }
 

@@ -53,9 +53,7 @@ func (l *loss) change(round string, part func(int) bool) {
 		})
 	}
 	writing.Wait()
-	if err := errors.Join(failed...); err != nil {
-		l.Fatal(err)
-	}
+	testkit.Must(l, errors.Join(failed...))
 	for i := range fleetSize {
 		if part(i) {
 			l.want["deployment/app-"+strconv.Itoa(i)]++
@@ -80,9 +78,7 @@ func (l *loss) rolled(when string) {
 func (l *loss) streamIsCurrent() {
 	l.Helper()
 	list, err := l.client.CoreV1().Secrets(l.namespace).List(l.Context(), metav1.ListOptions{})
-	if err != nil {
-		l.Fatal(err)
-	}
+	testkit.Must(l, err)
 	want := make(map[string]string, len(list.Items))
 	for i := range list.Items {
 		want[list.Items[i].Name] = list.Items[i].ResourceVersion
@@ -103,9 +99,7 @@ func (l *loss) streamIsCurrent() {
 func (l *loss) copyVolume() {
 	l.Helper()
 	l.stop(l.actuator)
-	if err := os.CopyFS(l.copied, os.DirFS(l.volume)); err != nil {
-		l.Fatal(err)
-	}
+	testkit.Must(l, os.CopyFS(l.copied, os.DirFS(l.volume)))
 	l.startActuator()
 }
 
@@ -113,30 +107,22 @@ func (l *loss) copyVolume() {
 func (l *loss) empty() {
 	l.Helper()
 	stream, err := l.jetstream().Stream(l.Context(), events.StreamChanges)
-	if err != nil {
-		l.Fatal(err)
-	}
-	if err := stream.Purge(l.Context()); err != nil {
-		l.Fatal(err)
-	}
+	testkit.Must(l, err)
+	testkit.Must(l, stream.Purge(l.Context()))
 }
 
 // deleteVolume kills the actuator and deletes its volume.
 func (l *loss) deleteVolume() {
 	l.Helper()
 	l.actuator.Kill()
-	if err := os.RemoveAll(l.volume); err != nil {
-		l.Fatal(err)
-	}
+	testkit.Must(l, os.RemoveAll(l.volume))
 }
 
 // restoreVolume kills the actuator and replaces its volume with the copy.
 func (l *loss) restoreVolume() {
 	l.Helper()
 	l.deleteVolume()
-	if err := os.CopyFS(l.volume, os.DirFS(l.copied)); err != nil {
-		l.Fatal(err)
-	}
+	testkit.Must(l, os.CopyFS(l.volume, os.DirFS(l.copied)))
 }
 
 // TestNoChangeIsLostWithTheStream changes Secrets before, while and after the stream loses its events. Each change must change one pod

@@ -14,6 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // without removes verbs on a resource from the cluster role of an account, until the test ends or grant is called. It
@@ -22,9 +23,7 @@ func (r *rig) without(account, resource string, verbs ...string) (grant func()) 
 	r.Helper()
 	roles := r.client.RbacV1().ClusterRoles()
 	role, err := roles.Get(r.Context(), account, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	var rules []rbacv1.PolicyRule
 	for _, rule := range role.Rules {
 		// Each resource gets its own rule, so that the others keep their verbs.

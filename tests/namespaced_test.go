@@ -15,6 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // teamA is the namespace that deploy/namespaced is written for.
@@ -26,9 +27,7 @@ func TestProgramsForOneNamespaceHaveNoRightInAnyOther(t *testing.T) {
 	client := kubernetes.NewForConfigOrDie(plane.Config())
 	withoutClusterRoles(t, client)
 	_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: teamA}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if err := client.CoreV1().Namespaces().Delete(context.WithoutCancel(t.Context()), teamA, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)

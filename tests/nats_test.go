@@ -8,6 +8,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // lacksNATS waits until a program is alive and, for lack of NATS, not ready.
@@ -50,9 +51,7 @@ func TestTheProgramsWaitForANATSThatIsUnreachable(t *testing.T) {
 func (r *rig) startNATS() *programs.Program {
 	r.Helper()
 	n, err := r.programs.StartNATS()
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	r.own(n)
 	return n
 }

@@ -32,12 +32,8 @@ func newKeysRig(t *testing.T) *keysRig {
 	r := &keysRig{T: t, namespace: plane.Namespace(t), dir: t.TempDir()}
 	r.secrets = kubernetes.NewForConfigOrDie(plane.Config()).CoreV1().Secrets(r.namespace)
 	manifest, err := os.ReadFile("../deploy/keys/rbac.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(string(manifest), programs.SystemNamespace, r.namespace))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(string(manifest), programs.SystemNamespace, r.namespace))))
 	if r.kubeconfig, err = plane.ServiceAccountKubeconfig(t.Context(), r.namespace, "keyturn-keys"); err != nil {
 		t.Fatal(err)
 	}
@@ -50,12 +46,8 @@ func newKeysRig(t *testing.T) *keysRig {
 func (r *keysRig) confine() {
 	r.Helper()
 	policy, err := os.ReadFile("../deploy/admission/keys.yaml")
-	if err != nil {
-		r.Fatal(err)
-	}
-	if err := plane.ApplyYAML(r.Context(), strings.NewReader(strings.ReplaceAll(string(policy), programs.SystemNamespace, r.namespace))); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
+	testkit.Must(r, plane.ApplyYAML(r.Context(), strings.NewReader(strings.ReplaceAll(string(policy), programs.SystemNamespace, r.namespace))))
 	own := []string{r.namespace + "-keys"}
 	r.Cleanup(func() { removePolicies(r, own, own) })
 }
@@ -74,9 +66,7 @@ func (r *keysRig) run(name string) (string, error) {
 			"keys", "--namespace", r.namespace, "--kubeconfig", r.kubeconfig, "--nats-tls", "--nats-routes", "--audit", "--projector",
 		},
 	})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	defer p.Kill()
 	testkit.Receive(r.T, "the end of "+name, p.Done(), p.Output)
 	return p.Output(), p.Wait()
@@ -85,9 +75,7 @@ func (r *keysRig) run(name string) (string, error) {
 func (r *keysRig) get(name string) *corev1.Secret {
 	r.Helper()
 	secret, err := r.secrets.Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return secret
 }
 
@@ -127,9 +115,7 @@ func TestTheJobOfTheKeysGetsNoTokenOfAnotherAccount(t *testing.T) {
 		filled, err := secrets.Get(ctx, attack.Name, metav1.GetOptions{})
 		return err == nil && len(filled.Data[corev1.ServiceAccountTokenKey]) > 0
 	})
-	if err := r.secrets.Delete(t.Context(), attack.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.secrets.Delete(t.Context(), attack.Name, metav1.DeleteOptions{}))
 
 	r.confine()
 	testkit.Await(t, "the policy refuses it", func(ctx context.Context) bool {
@@ -179,9 +165,7 @@ func TestTheJobOfTheKeysChangesNoOtherSecret(t *testing.T) {
 	}
 	roles := kubernetes.NewForConfigOrDie(plane.Config()).RbacV1().Roles(r.namespace)
 	role, err := roles.Get(t.Context(), "keyturn-keys", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "update"}})
 	if _, err := roles.Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -121,9 +122,7 @@ func TestARestartOfAProgramRollsNothing(t *testing.T) {
 func TestARelistOfTheInformersRollsNothing(t *testing.T) {
 	r := settledRig(t)
 	restart := func() {
-		if err := plane.RestartAPIServer(r.Context()); err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, plane.RestartAPIServer(r.Context()))
 		if _, err := plane.Revive(); err != nil {
 			r.Fatal(err)
 		}
@@ -174,14 +173,10 @@ func TestAReplayOfTheStreamRollsNothing(t *testing.T) {
 func (r *rig) replay(do func()) {
 	r.Helper()
 	connection, err := nats.Connect(r.programs.NATSURL(), nats.Timeout(patience), nats.MaxReconnects(-1))
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	defer connection.Close()
 	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(patience/2))
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	consumers := func(ctx context.Context) ([]*jetstream.ConsumerInfo, error) {
 		stream, err := js.Stream(ctx, events.StreamChanges)
 		if err != nil {

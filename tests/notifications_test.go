@@ -28,9 +28,7 @@ func TestASinkIsToldOfARollout(t *testing.T) {
 	t.Cleanup(box.Close)
 	config := filepath.Join(t.TempDir(), "notify.yaml")
 	sinks := "sinks: [{name: box, type: webhook, url: '" + box.URL + "/in', verbs: [started, completed]}]\n"
-	if err := os.WriteFile(config, []byte(sinks), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(config, []byte(sinks), 0o600))
 	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms", "--notify-config", config}})
 	r.secret("db", map[string]string{"password": "one"})
 	r.deploy(r.reading("web", "db", 1, nil))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // workload is a workload that has no pods: what rolls it can be seen in its spec.
@@ -112,9 +113,7 @@ func (r *rig) create(w workload) {
 		if w.String() != k.name+"/"+w.name {
 			continue
 		}
-		if err := k.create(r, meta, template); err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, k.create(r, meta, template))
 	}
 }
 
@@ -139,9 +138,7 @@ func (r *rig) source(kind events.Kind, name string) metav1.Object {
 	} else {
 		object, err = core.ConfigMaps(r.namespace).Get(r.Context(), name, metav1.GetOptions{})
 	}
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return object
 }
 
@@ -176,18 +173,14 @@ func (r *rig) label(kind events.Kind, name, label string, value any) {
 func (r *rig) patch(kind events.Kind, name string, patch map[string]any) {
 	r.Helper()
 	body, err := json.Marshal(patch)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	core := r.client.CoreV1()
 	if kind == events.KindSecret {
 		_, err = core.Secrets(r.namespace).Patch(r.Context(), name, types.MergePatchType, body, metav1.PatchOptions{})
 	} else {
 		_, err = core.ConfigMaps(r.namespace).Patch(r.Context(), name, types.MergePatchType, body, metav1.PatchOptions{})
 	}
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 }
 
 // remove deletes a source.
@@ -200,9 +193,7 @@ func (r *rig) remove(kind events.Kind, name string) {
 	} else {
 		err = core.ConfigMaps(r.namespace).Delete(r.Context(), name, metav1.DeleteOptions{})
 	}
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 }
 
 // templateCause is the cause on the pod template of a StatefulSet.

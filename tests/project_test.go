@@ -22,9 +22,7 @@ const wantsPassword = "spec.auth.password=secret/db/password"
 func (r *projectRig) publish(name, version string, trace events.TraceContext) string {
 	r.Helper()
 	secret, err := r.kube.CoreV1().Secrets(r.namespace).Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	fingerprint := "k0a1b2c3d:" + strings.Repeat(version, 32)
 	change := events.Change{
 		Cluster: projectCluster, Source: events.Source{Kind: events.KindSecret, Namespace: r.namespace, Name: name}, Verb: events.VerbChanged,
@@ -62,9 +60,7 @@ func TestAFieldIsKeptEqualToAKeyOfASecret(t *testing.T) {
 	}
 	told := r.awaitProjection("main", "applied")
 	secret, err := r.kube.CoreV1().Secrets(r.namespace).Get(t.Context(), "db", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := []events.ProjectedField{
 		{Path: "spec.auth.password", Source: "secret/db", Key: "password", ResourceVersion: secret.ResourceVersion},
 		{Path: "spec.auth.user", Source: "secret/db", Key: "user", ResourceVersion: secret.ResourceVersion},
@@ -153,9 +149,7 @@ func TestASecretWithoutAnEventIsComparedAgain(t *testing.T) {
 	if told.Verb != events.VerbSkipped || told.Message != "secret/db has no key password." {
 		t.Errorf("got %s: %s", told.Verb, told.Message)
 	}
-	if err := r.kube.CoreV1().Secrets(r.namespace).Delete(t.Context(), "db", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.kube.CoreV1().Secrets(r.namespace).Delete(t.Context(), "db", metav1.DeleteOptions{}))
 	r.awaitProjection("main", "secret-missing")
 	if got := r.field("main", "password"); got != "two" {
 		t.Errorf("the field of a Secret that is gone: got %q, want what it was", got)

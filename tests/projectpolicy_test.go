@@ -22,14 +22,10 @@ func (r *projectRig) confine(paths string) {
 	r.Helper()
 	for _, file := range []string{"components/projector/admission.yaml", "projections/example/policy.yaml"} {
 		content, err := os.ReadFile("../deploy/" + file)
-		if err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, err)
 		const ofExample = "[['spec', 'auth', 'user'], ['spec', 'auth', 'password']]"
 		replaced := strings.NewReplacer("keyturn-system", r.namespace, ofExample, cmp.Or(paths, ofExample)).Replace(string(content))
-		if err := plane.ApplyYAML(r.Context(), strings.NewReader(replaced)); err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, plane.ApplyYAML(r.Context(), strings.NewReader(replaced)))
 	}
 	own := []string{r.namespace + "-projector", r.namespace + "-projection-widget"}
 	r.Cleanup(func() { removePolicies(r, own, own) })
@@ -47,9 +43,7 @@ func TestTheProjectorsTokenWritesTheFieldsThatItWasGiven(t *testing.T) {
 		resource := schema.GroupVersionResource{Group: "example.org", Version: version, Resource: "widgets"}
 		widgets := dynamic.NewForConfigOrDie(config).Resource(resource).Namespace(r.namespace)
 		content, err := yaml.YAMLToJSON([]byte(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		options := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: manager}
 		if force {
 			options.Force = &force
@@ -151,9 +145,7 @@ func TestTheProjectorsTokenWritesTheFieldsThatItWasGiven(t *testing.T) {
 	} {
 		object := &unstructured.Unstructured{}
 		manifest := strings.NewReplacer("REPORTER", tt.reporter, "OF", tt.of, "MESSAGE", tt.message).Replace(event)
-		if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, yaml.Unmarshal([]byte(manifest), &object.Object))
 		_, err := events.Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if r.refused(err) != tt.refused || err != nil && !tt.refused {
 			t.Errorf("an Event of %s about a %s of %d bytes: got %v, want refused %v", tt.reporter, tt.of, len(tt.message), err, tt.refused)

@@ -69,9 +69,7 @@ func TestTheProjectorsTokenWritesAFieldBesideADefault(t *testing.T) {
 	}
 	r.widget("main", wantsPassword)
 	object, err := applyTo(t.Context(), widgets, login(map[string]any{"password": "a"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if method, _, _ := unstructured.NestedString(object.Object, "spec", "login", "method"); method != "basic" {
 		t.Errorf("the default: got %q", method)
 	}
@@ -105,9 +103,7 @@ func TestThePolicyOfTheProjectorHoldsForTheLargestFile(t *testing.T) {
 					}
 				}
 				paths = append(paths, "['"+strings.Join(path, "', '")+"']")
-				if err := unstructured.SetNestedField(spec, strings.Repeat("v", 1000), path[1:]...); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, unstructured.SetNestedField(spec, strings.Repeat("v", 1000), path[1:]...))
 			}
 			widgets := r.confinedTo("[" + strings.Join(paths, ", ") + "]")
 			// Of others, in the same objects.
@@ -122,9 +118,7 @@ func TestThePolicyOfTheProjectorHoldsForTheLargestFile(t *testing.T) {
 			if _, err := applyTo(t.Context(), widgets, spec); err != nil {
 				t.Errorf("%.2000s", err)
 			}
-			if err := unstructured.SetNestedField(spec, "text", "deep", "another"); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, unstructured.SetNestedField(spec, "text", "deep", "another"))
 			if _, err := applyTo(t.Context(), widgets, spec); !r.refused(err) {
 				t.Errorf("another field: got %v, want that the policy refuses it", err)
 			}

@@ -50,9 +50,7 @@ func (r *projectRig) leaksNothing(values ...string) {
 	h := &haystack{}
 	h.add("the log", []byte(r.projector.Output()))
 	list, err := r.kube.CoreV1().Events(r.namespace).List(r.Context(), metav1.ListOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	h.addJSON(r.T, "the Kubernetes Events", list)
 	natstest.Publish(r.T, func() error {
 		return r.bus.History(r.Context(), bus.HistoryQuery{Kind: events.KindProjection}, func(stored events.Stored) error {
@@ -61,9 +59,7 @@ func (r *projectRig) leaksNothing(values ...string) {
 		})
 	})
 	_, metrics, err := r.projector.Get(r.Context(), "metrics", "/metrics")
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	h.add("the metrics", []byte(metrics))
 	for _, name := range []string{"the log", "the stream", "the metrics", "the Kubernetes Events"} {
 		if h.sizeOf(name) == 0 {

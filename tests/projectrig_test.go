@@ -56,9 +56,7 @@ type projectRig struct {
 func exampleOf(t *testing.T, file, namespace string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "deploy", "projections", "example", file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return []byte(strings.ReplaceAll(string(content), "namespace: shop", "namespace: "+namespace))
 }
 
@@ -66,17 +64,13 @@ func exampleOf(t *testing.T, file, namespace string) []byte {
 func projectorRules(t *testing.T, namespace string) []rbacv1.PolicyRule {
 	t.Helper()
 	objects, err := testbed.ReadManifests(bytes.NewReader(exampleOf(t, "rbac.yaml", namespace)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, object := range objects {
 		if object.GetKind() != "Role" {
 			continue
 		}
 		var role rbacv1.Role
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role))
 		return role.Rules
 	}
 	t.Fatal("the example has no Role")
@@ -86,9 +80,7 @@ func projectorRules(t *testing.T, namespace string) []rbacv1.PolicyRule {
 // newProjectRig makes a rig with an account that has the rules. The projector does not run yet.
 func newProjectRig(t *testing.T, change func([]rbacv1.PolicyRule) []rbacv1.PolicyRule) *projectRig {
 	t.Helper()
-	if err := plane.Apply(t.Context(), "testdata/widgets.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.Apply(t.Context(), "testdata/widgets.yaml"))
 	r := &projectRig{T: t, kube: kubernetes.NewForConfigOrDie(plane.Config()), namespace: plane.Namespace(t)}
 	resource := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
 	r.widgets = dynamic.NewForConfigOrDie(plane.Config()).Resource(resource).Namespace(r.namespace)
@@ -107,9 +99,7 @@ func newProjectRig(t *testing.T, change func([]rbacv1.PolicyRule) []rbacv1.Polic
 	r.nats = natstest.Start(t, natstest.Options{})
 	r.nats.Declare()
 	connection, err := nats.Connect(r.nats.URL(), nats.Timeout(patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(connection.Close)
 	if r.bus, err = bus.Open(t.Context(), connection, projectCluster, nil); err != nil {
 		t.Fatal(err)
@@ -131,26 +121,20 @@ func (r *projectRig) grant(rules []rbacv1.PolicyRule) {
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.namespace, Name: projectorAccount}},
 		}, metav1.CreateOptions{})
 	}
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 }
 
 // configure writes the file of the projector, which reads it when it starts.
 func (r *projectRig) configure(content string) {
 	r.Helper()
-	if err := os.WriteFile(r.config, []byte(content), 0o600); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, os.WriteFile(r.config, []byte(content), 0o600))
 }
 
 // requests are those of the account of the projector.
 func (r *projectRig) requests() []testbed.AuditEntry {
 	r.Helper()
 	entries, end, err := plane.AuditSince(r.read)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	user := testbed.ServiceAccountUser(r.namespace, projectorAccount)
 	r.read = end
 	r.asked = append(r.asked, slices.DeleteFunc(entries, func(entry testbed.AuditEntry) bool { return entry.User != user })...)
@@ -161,9 +145,7 @@ func (r *projectRig) requests() []testbed.AuditEntry {
 func (r *projectRig) start(env ...string) {
 	r.Helper()
 	kubeconfig, err := plane.ServiceAccountKubeconfig(r.Context(), r.namespace, projectorAccount)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	r.projector = &programs.Program{Process: process.Run(r.T, process.Options{
 		Path: binaries.Keyturn, Name: "projector", Env: append([]string{"GORACE=atexit_sleep_ms=0"}, env...),
 		Args: []string{
@@ -183,9 +165,7 @@ func (r *projectRig) startReady(env ...string) {
 // stopProjector ends the program.
 func (r *projectRig) stopProjector() {
 	r.Helper()
-	if err := r.projector.Stop(patience); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, r.projector.Stop(patience))
 }
 
 // reads are the times at which the projector has read a Secret.
@@ -202,9 +182,7 @@ func (r *projectRig) awaitReads(count int) {
 
 func (r *projectRig) secret(name string, data map[string]string) {
 	r.Helper()
-	if err := programs.SetSecret(r.Context(), r.kube, r.namespace, name, data); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, programs.SetSecret(r.Context(), r.kube, r.namespace, name, data))
 }
 
 // widget creates a Widget, or applies it again, with an annotation, none if it is empty.
@@ -214,17 +192,13 @@ func (r *projectRig) widget(name, wants string) {
 	if wants != "" {
 		manifest = strings.Replace(manifest, "name: "+name, fmt.Sprintf("name: %s, annotations: {keyturn.dev/project: %q}", name, wants), 1)
 	}
-	if err := plane.ApplyYAML(r.Context(), strings.NewReader(manifest)); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, plane.ApplyYAML(r.Context(), strings.NewReader(manifest)))
 }
 
 func (r *projectRig) object(name string) *unstructured.Unstructured {
 	r.Helper()
 	object, err := r.widgets.Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return object
 }
 
@@ -232,9 +206,7 @@ func (r *projectRig) object(name string) *unstructured.Unstructured {
 func (r *projectRig) field(name, field string) string {
 	r.Helper()
 	text, found, err := unstructured.NestedString(r.object(name).Object, "spec", "auth", field)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	if !found {
 		return "none"
 	}

@@ -43,9 +43,7 @@ func (r *projectRig) quotes(name, value string, path ...string) bool {
 	config := rest.CopyConfig(plane.Config())
 	config.WarningHandler = &warned
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1", "kind": "Widget", "metadata": map[string]any{"name": name}}}
-	if err := unstructured.SetNestedField(object.Object, value, path...); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, unstructured.SetNestedField(object.Object, value, path...))
 	resource := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
 	_, err := dynamic.NewForConfigOrDie(config).Resource(resource).Namespace(r.namespace).Apply(r.Context(), name, object,
 		metav1.ApplyOptions{FieldManager: "someone", DryRun: []string{metav1.DryRunAll}})
@@ -66,9 +64,7 @@ func TestWhatTheAPIServerSaysAboutAValueIsNotRepeated(t *testing.T) {
 	for action, prefix := range map[string]string{"Deny": "denied", "Warn": "warned"} {
 		name := r.namespace + "-" + strings.ToLower(action)
 		policy := strings.NewReplacer("POLICY", name, "NAMESPACE", r.namespace, "ACTION", action, "PREFIX", prefix).Replace(quoting)
-		if err := plane.ApplyYAML(t.Context(), strings.NewReader(policy)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, plane.ApplyYAML(t.Context(), strings.NewReader(policy)))
 	}
 	const unanswered = "The API server refuses it without a reason, as of a field that the kind does not have, or that is no text (code 500). It is tried again."
 	tests := []struct {

@@ -66,9 +66,7 @@ func TestWhatAWebhookSaysAboutAListIsNotRepeated(t *testing.T) {
 		quoted, _ := json.Marshal(request["objects"])
 		return map[string]any{"result": map[string]any{"status": "Failure", "message": "cannot convert " + string(quoted)}}
 	})
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(strings.Replace(converted, "CLIENT", client, 1))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.ApplyYAML(t.Context(), strings.NewReader(strings.Replace(converted, "CLIENT", client, 1))))
 	kinds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	t.Cleanup(func() {
 		err := dynamic.NewForConfigOrDie(plane.Config()).Resource(kinds).Delete(context.WithoutCancel(t.Context()), "gadgets.converted.example.org", metav1.DeleteOptions{})
@@ -82,9 +80,7 @@ func TestWhatAWebhookSaysAboutAListIsNotRepeated(t *testing.T) {
 		})
 	})
 	gadget := "{apiVersion: converted.example.org/v1, kind: Gadget, metadata: {namespace: " + r.namespace + ", name: main}, spec: {password: " + value + "}}"
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(gadget)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.ApplyYAML(t.Context(), strings.NewReader(gadget)))
 	gadgets := dynamic.NewForConfigOrDie(plane.Config()).Resource(schema.GroupVersionResource{Group: "converted.example.org", Version: "v2", Resource: "gadgets"})
 	if _, err := gadgets.Namespace(r.namespace).List(t.Context(), metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), value) {
 		t.Fatalf("the API server quotes the value when it is asked by hand: got %v", err)

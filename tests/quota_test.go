@@ -24,9 +24,7 @@ func (r *rig) limit(used corev1.ResourceList) (lift func()) {
 	quota, err := quotas.Create(r.Context(), &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "most"}, Spec: corev1.ResourceQuotaSpec{Hard: used},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	quota.Status = corev1.ResourceQuotaStatus{Hard: used, Used: used}
 	if _, err := quotas.UpdateStatus(r.Context(), quota, metav1.UpdateOptions{}); err != nil {
 		r.Fatal(err)
@@ -38,9 +36,7 @@ func (r *rig) limit(used corev1.ResourceList) (lift func()) {
 	})
 	return func() {
 		r.Helper()
-		if err := quotas.Delete(r.Context(), quota.Name, metav1.DeleteOptions{}); err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, quotas.Delete(r.Context(), quota.Name, metav1.DeleteOptions{}))
 	}
 }
 

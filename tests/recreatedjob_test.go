@@ -12,6 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // runJob creates a Job that reads a Secret.
@@ -26,9 +27,7 @@ func (r *rig) runJob(name, secret string, owners ...metav1.OwnerReference) *batc
 		},
 		Spec: batchv1.JobSpec{Template: template},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return job
 }
 
@@ -39,9 +38,7 @@ func (r *rig) job(name string) *batchv1.Job {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return job
 }
 

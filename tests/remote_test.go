@@ -11,6 +11,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/templates"
 )
 
@@ -20,9 +21,7 @@ func newRemoteRig(t *testing.T, options programs.Options) *rig {
 	remote, err := testbed.Start(t.Context(), testbed.Options{
 		Log: os.Stderr, WithoutControllers: true, WithoutNode: true,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(remote.Stop)
 	r := &rig{T: t, client: kubernetes.NewForConfigOrDie(remote.Config()), namespace: remote.Namespace(t)}
 	if r.templates, err = templates.Watch(t.Context(), r.client, r.namespace); err != nil {
@@ -67,9 +66,7 @@ func TestAnActuatorInTheHubRollsWhatIsInARemoteCluster(t *testing.T) {
 
 	remote.sub("the other takes over, and the hub's own cluster is rolled by its own", func(r *rig) {
 		inRemote = r.generations()
-		if err := leader.Stop(patience); err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, leader.Stop(patience))
 		r.secret("shared", map[string]string{"password": "a third one"})
 		r.eachRolledOnce(inRemote)
 		hub.secret("shared", map[string]string{"password": "a third one"})

@@ -9,15 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // replica starts one of the actuators with the NATS beside it, and does not wait until they are ready.
 func (r *rig) replica(i int) *programs.Pod {
 	r.Helper()
 	pod, err := r.programs.StartReplica(i)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	r.own(pod.NATS)
 	r.own(pod.Actuator) // Ends before its NATS, as in a pod.
 	return pod
@@ -55,9 +54,7 @@ func TestNoChangeIsLostWhileEachActuatorLosesItsVolumeInTurn(t *testing.T) {
 		}
 		change(0)
 		pod.Kill()
-		if err := os.RemoveAll(r.programs.StoreDir(i)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.RemoveAll(r.programs.StoreDir(i)))
 		change(1)
 		pods[i] = r.replica(i)
 		change(2)
@@ -85,18 +82,14 @@ func TestAnotherActuatorLeadsWhenTheNATSBesideTheLeaderHangs(t *testing.T) {
 		return leader >= 0
 	})
 	before := r.generations()
-	if err := pods[leader].NATS.Suspend(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, pods[leader].NATS.Suspend())
 	r.rotate(size, ownSecret)
 	r.eventually("another actuator leads", func(ctx context.Context) bool {
 		now := r.leading(ctx, pods)
 		return now >= 0 && now != leader
 	}, pods[leader].Actuator.Output)
 	r.awaitRolled(before)
-	if err := pods[leader].NATS.Resume(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, pods[leader].NATS.Resume())
 	pods[leader].AwaitReady(r.T, patience)
 	r.eachRolledOnce(before)
 	for _, pod := range pods {

@@ -50,9 +50,7 @@ func prepareRig(t *testing.T, namespace string, options programs.Options) *rig {
 	r := &rig{T: t, client: kubernetes.NewForConfigOrDie(plane.Config()), namespace: namespace}
 	// An earlier test may have killed the API server, and a scheduler may end because of that, some time later.
 	_, err := plane.Revive()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if r.templates, err = templates.Watch(t.Context(), r.client, namespace); err != nil {
 		t.Fatal(err)
 	}
@@ -155,16 +153,12 @@ func (r *rig) own(program *programs.Program) {
 
 func (r *rig) secret(name string, data map[string]string) {
 	r.Helper()
-	if err := programs.SetSecret(r.Context(), r.client, r.namespace, name, data); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, programs.SetSecret(r.Context(), r.client, r.namespace, name, data))
 }
 
 func (r *rig) configMap(name string, data map[string]string) {
 	r.Helper()
-	if err := programs.SetConfigMap(r.Context(), r.client, r.namespace, name, data); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, programs.SetConfigMap(r.Context(), r.client, r.namespace, name, data))
 }
 
 // deploy creates a Deployment and waits until its pods are available.
@@ -181,9 +175,7 @@ func (r *rig) deploy(deployment *appsv1.Deployment) {
 func (r *rig) deployment(name string) *appsv1.Deployment {
 	r.Helper()
 	deployment, err := r.client.AppsV1().Deployments(r.namespace).Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return deployment
 }
 

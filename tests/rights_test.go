@@ -18,6 +18,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const (
@@ -78,9 +79,7 @@ func clientOf(t *testing.T, account string) kubernetes.Interface {
 func configOf(t testing.TB, namespace, account string) *rest.Config {
 	t.Helper()
 	config, err := plane.ServiceAccountConfig(t.Context(), namespace, account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	config.QPS = -1
 	return config
 }
@@ -97,9 +96,7 @@ func rightsOfClient(t *testing.T, client kubernetes.Interface, namespace string)
 	t.Helper()
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
 	got, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), review, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if got.Status.Incomplete {
 		t.Fatalf("the API server does not tell all: %s", got.Status.EvaluationError)
 	}
@@ -139,9 +136,7 @@ func may(t testing.TB, client kubernetes.Interface, namespace, right string) boo
 		},
 	}}
 	got, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return got.Status.Allowed
 }
 

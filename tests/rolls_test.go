@@ -14,6 +14,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
@@ -33,9 +34,7 @@ func once(workloads ...string) tally {
 func (r *rig) tally() tally {
 	r.Helper()
 	writes, err := r.templates.Writes(r.Context())
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return writes
 }
 
@@ -49,9 +48,7 @@ func (r *rig) workload(workload string) *metav1.PartialObjectMetadata {
 	place := slices.IndexFunc(kinds, func(k kind) bool { return k.name == kindOf })
 	resource := metadata.NewForConfigOrDie(plane.Config()).Resource(kinds[place].resource)
 	object, err := resource.Namespace(r.namespace).Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return object
 }
 

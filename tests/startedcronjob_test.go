@@ -11,6 +11,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // schedule creates a CronJob that reads a Secret and whose time never comes.
@@ -25,18 +26,14 @@ func (r *rig) schedule(name, secret string, suspended bool) {
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"team": "shop"}}, Spec: batchv1.JobSpec{Template: template},
 		}},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 }
 
 // started lists the Jobs of a CronJob.
 func (r *rig) started(cronJob string) []batchv1.Job {
 	r.Helper()
 	list, err := r.client.BatchV1().Jobs(r.namespace).List(r.Context(), metav1.ListOptions{LabelSelector: "team=shop"})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	var jobs []batchv1.Job
 	for _, job := range list.Items {
 		if owner := metav1.GetControllerOf(&job); owner != nil && owner.Kind == "CronJob" && owner.Name == cronJob {
@@ -49,9 +46,7 @@ func (r *rig) started(cronJob string) []batchv1.Job {
 func (r *rig) cronJob(name string) *batchv1.CronJob {
 	r.Helper()
 	cronJob, err := r.client.BatchV1().CronJobs(r.namespace).Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return cronJob
 }
 
@@ -80,9 +75,7 @@ func (r *rig) startsOneForEachChange() {
 	r.startActuator()
 	_, err := r.client.BatchV1().CronJobs(r.namespace).Patch(r.Context(), "asleep", types.MergePatchType,
 		[]byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	r.secret("other", map[string]string{"password": "one"})
 	r.schedule("sentinel", "other", false)
 	r.eventually("the sentinel has a record", func(context.Context) bool {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // deployStateful creates a StatefulSet that reads a Secret, and waits until its pods are ready.
@@ -28,9 +29,7 @@ func (r *rig) deployStateful(name, secret string, replicas int32, annotations ma
 func (r *rig) stateful(ctx context.Context, name string) *appsv1.StatefulSet {
 	r.Helper()
 	set, err := r.client.AppsV1().StatefulSets(r.namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return set
 }
 
@@ -71,9 +70,7 @@ func TestAStatefulSetWhosePodsDoNotStartHoldsItsPeersUntilItIsRepaired(t *testin
 		return set.Status.ObservedGeneration == set.Generation
 	})
 	// The controller of StatefulSets waits for a pod that never started until someone deletes it.
-	if err := r.client.CoreV1().Pods(r.namespace).Delete(t.Context(), "broken-1", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.client.CoreV1().Pods(r.namespace).Delete(t.Context(), "broken-1", metav1.DeleteOptions{}))
 	completed := r.outcomeOf("nodes", events.VerbCompleted)
 	set := r.stateful(t.Context(), "nodes")
 	if programs.Revision(&set.Spec.Template) != completed.Revision || set.Status.UpdatedReplicas != 2 || set.Status.AvailableReplicas != 2 {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // lastOf returns the last event of a path in the mount "secret", in the form of sayStore: "rotated create 1". Empty means none.
@@ -22,9 +23,7 @@ func (s *storeRig) lastOf(path string) string {
 		return "" // none, or NATS is away for a while
 	}
 	change, err := last.Change()
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	return sayStore(change)
 }
 
@@ -54,17 +53,11 @@ func (s *storeRig) storeEvents() []string {
 			continue
 		}
 		event, err := events.FromMsg(msg.Subject(), msg.Headers(), msg.Data())
-		if err != nil {
-			s.Fatal(err)
-		}
+		testkit.Must(s, err)
 		change, err := events.ParseChange(event)
-		if err != nil {
-			s.Fatal(err)
-		}
+		testkit.Must(s, err)
 		path, err := change.Source.StorePath()
-		if err != nil {
-			s.Fatal(err)
-		}
+		testkit.Must(s, err)
 		if change.Verb != events.VerbObserved {
 			list = append(list, path.Full()+" "+sayStore(change))
 		}
@@ -76,8 +69,6 @@ func (s *storeRig) storeEvents() []string {
 func (s *storeRig) causeOf(name string) string {
 	s.Helper()
 	object, err := s.custom.Resource(externalSecrets).Namespace(s.namespace).Get(s.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	return object.GetAnnotations()["keyturn.dev/cause"]
 }

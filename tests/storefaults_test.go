@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // TestNothingIsLostAndNothingRollsTwiceWhateverIsDown has one part of the chain after the other fail while a secret is
@@ -98,7 +99,5 @@ func TestNothingIsLostAndNothingRollsTwiceWhateverIsDown(t *testing.T) {
 // restartStore starts the store again after a crash.
 func (s *storeRig) restartStore() {
 	s.Helper()
-	if err := s.store.Start(s.Context()); err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, s.store.Start(s.Context()))
 }

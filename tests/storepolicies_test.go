@@ -10,6 +10,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestADeletionTakesNothingAwayAndWhatStaysAsItWasIsTold(t *testing.T) {
@@ -51,18 +52,14 @@ func TestADeletionTakesNothingAwayAndWhatStaysAsItWasIsTold(t *testing.T) {
 	})
 	s.awaitAnyContent("templated", "new two")
 	s.rollsNothing("a deletion by mistake", func() {
-		if err := s.store.Client().KVv2("secret").Delete(t.Context(), "shop/db"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.store.Client().KVv2("secret").Delete(t.Context(), "shop/db"))
 		s.awaitVersion("shop/db", "deleted", "delete", 2)
 	})
 	if cause := s.causeOf("deleted"); !strings.HasPrefix(cause, "bao/root/secret/shop/db/2/") || strings.Contains(cause, "deleted") {
 		t.Errorf("it was asked to sync for %s, want for the version alone", cause)
 	}
 	s.rollsNothing("its undeletion", func() {
-		if err := s.store.Client().KVv2("secret").Undelete(t.Context(), "shop/db", []int{2}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.store.Client().KVv2("secret").Undelete(t.Context(), "shop/db", []int{2}))
 		s.eventually("it is synced again", func(context.Context) bool { return strings.Contains(s.causeOf("deleted"), "/2/undeleted/") })
 	})
 	for _, name := range []string{"kept", "deleted"} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // storeForms are stores that name the same place in different ways, and one that names another mount.
@@ -71,9 +72,7 @@ func TestWhatReadsAPathIsReadAnewAndRolledOnceHoweverItNamesIt(t *testing.T) {
 		{"other-mount", team + "\n  data: [{secretKey: password, remoteRef: {key: shop/db, property: password}}]", false},
 	}
 	s := newStoreRig(t, byHTTP, programs.Options{})
-	if err := s.store.MountKV(t.Context(), "team", 2); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.store.MountKV(t.Context(), "team", 2))
 	s.putIn("team", "shop/db", "one")
 	s.put("shop/db", "one")
 	s.put("else/db", "one")
@@ -144,9 +143,7 @@ func (s *storeRig) applyForms() {
 func (s *storeRig) putIn(mount, path, value string) {
 	s.Helper()
 	_, err := s.store.Client().KVv2(mount).Put(s.Context(), path, map[string]any{"password": value})
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 }
 
 // awaitAnyContent waits until a Secret has a text somewhere.

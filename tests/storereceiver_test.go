@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // lie returns an audit line that says something false about a path.
@@ -19,14 +20,10 @@ func lie(path, operation, response string) string {
 func (s *storeRig) askReceiver(method, url, authorization, body string) int {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	request.Header.Set("Authorization", authorization)
 	response, err := (&http.Client{Timeout: patience}).Do(request)
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	response.Body.Close()
 	return response.StatusCode
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/process"
 	"github.com/keyturn/keyturn/tests/testbed/secretstore"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/manifests"
 )
 
@@ -73,9 +74,7 @@ func newStoreRig(t *testing.T, w way, options programs.Options) *storeRig {
 	options.WatcherArgs = append(options.WatcherArgs, "--sources", "secret,configmap,externalsecret", "--openbao-config", s.config)
 	if w == byHTTP {
 		port, err := process.FreePort()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		s.listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		options.WatcherArgs = append(options.WatcherArgs, "--openbao-audit-listen", s.listen)
 		if secretstore.OpenBao() {
@@ -84,9 +83,7 @@ func newStoreRig(t *testing.T, w way, options programs.Options) *storeRig {
 	}
 	options.ActuatorArgs = append([]string{"--settle", "50ms", "--force-sync"}, options.ActuatorArgs...)
 	s.rig = newRig(t, options)
-	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), secretStoreRights...); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.ApplyKinds(t.Context(), testbed.RBACKinds(), secretStoreRights...))
 	s.store = secretstore.Run(t, storeOptions)
 	t.Cleanup(s.leave)
 	if err := s.store.AuditToFile(t.Context()); err != nil && !secretstore.OpenBao() {
@@ -138,18 +135,14 @@ func (s *storeRig) leave() {
 
 func (s *storeRig) write(path, content string) {
 	s.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, os.WriteFile(path, []byte(content), 0o600))
 }
 
 // apply applies manifests, with placeholders for what the test does not know beforehand.
 func (s *storeRig) apply(manifests string) {
 	s.Helper()
 	values := strings.NewReplacer("NAMESPACE", s.namespace, "TOKEN", s.store.Token(), "ADDRESS", s.store.Address())
-	if err := plane.ApplyYAML(s.Context(), strings.NewReader(values.Replace(manifests))); err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, plane.ApplyYAML(s.Context(), strings.NewReader(values.Replace(manifests))))
 }
 
 // start starts both programs and connects the store's audit to the watcher.
@@ -169,9 +162,7 @@ func (s *storeRig) feed() {
 		return
 	}
 	stop, err := s.store.ShipAudit(s.Context(), s.receiver(), auditToken)
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	s.Cleanup(func() {
 		if err := stop(); err != nil {
 			s.Error(err)
@@ -183,9 +174,7 @@ func (s *storeRig) feed() {
 func (s *storeRig) put(path, value string) int {
 	s.Helper()
 	written, err := s.store.Client().KVv2("secret").Put(s.Context(), path, map[string]any{"password": value})
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	return written.VersionMetadata.Version
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/secretstore"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestNothingOfTheAuditFeedButNamesLeaves(t *testing.T) {
@@ -26,20 +27,14 @@ func TestNothingOfTheAuditFeedButNamesLeaves(t *testing.T) {
 	})
 	c := &canaries{rig: s.rig, needles: []needle{{"an HMAC of the store", []byte("hmac-sha256:")}}}
 	key, err := os.ReadFile(s.programs.KeyFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c.watch("the fingerprint key file", "key", key[:len(key)-1])
 	c.watch("the store", "root token", []byte(s.store.Token()))
 	c.watch("the audit device", "token", []byte(auditToken))
 	self, err := s.store.Client().Auth().Token().LookupSelf()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	accessor, err := self.TokenAccessor()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c.watch("the root token", "accessor", []byte(accessor))
 	// A name that does get out, to show that the search would find a value.
 	decoy := "decoy." + string(secretText(t))
@@ -59,9 +54,7 @@ func TestNothingOfTheAuditFeedButNamesLeaves(t *testing.T) {
 	c.keepInStore(s, path)
 	s.awaitVersion(path, "rotated", "update", 2)
 	c.causedBy("web", "secret/db (password) by externalsecret/db for bao/root/secret/"+path+"/2")
-	if err := s.store.Client().KVv2("secret").Delete(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.store.Client().KVv2("secret").Delete(t.Context(), path))
 	s.awaitVersion(path, "deleted", "delete", 2)
 	c.keepInStore(s, path)
 	s.awaitVersion(path, "rotated", "update", 3)
@@ -73,9 +66,7 @@ func TestNothingOfTheAuditFeedButNamesLeaves(t *testing.T) {
 
 	c.collect(h, "web")
 	list, err := s.custom.Resource(externalSecrets).Namespace(s.namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	h.addJSON(t, "ExternalSecrets", list)
 	for _, program := range []*programs.Program{s.watcher, s.actuator} {
 		if err := program.Stop(patience); err != nil {
@@ -103,9 +94,7 @@ func TestNothingOfTheAuditFeedButNamesLeaves(t *testing.T) {
 func (s *storeRig) omitAuthors() {
 	s.Helper()
 	config, err := os.ReadFile(s.config)
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	s.write(s.config, strings.Replace(string(config), "\n  poll: ", "\n  omitAuthors: true\n  poll: ", 1))
 }
 
@@ -113,13 +102,9 @@ func (s *storeRig) omitAuthors() {
 func (s *storeRig) writeAs(name, path string) {
 	s.Helper()
 	token, err := s.store.Client().Auth().Token().CreateWithContext(s.Context(), &api.TokenCreateRequest{DisplayName: name, Policies: []string{"root"}})
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	client, err := s.store.Client().Clone()
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	client.SetToken(token.Auth.ClientToken)
 	if _, err := client.KVv2("secret").Put(s.Context(), path, map[string]any{"password": "one"}); err != nil {
 		s.Fatal(err)
@@ -128,9 +113,7 @@ func (s *storeRig) writeAs(name, path string) {
 		return // It has no file to look into.
 	}
 	audited, err := os.ReadFile(s.store.AuditFile("file"))
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	if !strings.Contains(string(audited), `"display_name":"token-`+name+`"`) {
 		s.Error("the audit log does not say who writes, so that nothing could have left")
 	}
@@ -176,14 +159,10 @@ func (c *canaries) tellInVain(s *storeRig) {
 		strings.Replace(line, `"id":"x"`, `"headers":{"traceparent":["`+string(inHeader)+`"],"x":7}`, 1) +
 		strings.Replace(line, `"path":"`, `"data":7,"path":"\u0000`+string(inJunk), 1)
 	s.postLines(text)
-	if err := s.store.Seal(c.Context()); err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, s.store.Seal(c.Context()))
 	s.postLines(lie("secret/data/shop/other", "delete", "null"))
 	c.eventually("the watcher cannot read the store", func(context.Context) bool {
 		return strings.Contains(s.watcher.Output(), "store cannot be read")
 	})
-	if err := s.store.Unseal(c.Context()); err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, s.store.Unseal(c.Context()))
 }

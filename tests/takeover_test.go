@@ -136,9 +136,7 @@ func TestWhoeverTakesOverTheJobOfTheKeysMakesItsSecretsAndNothingElse(t *testing
 		{"reads the fingerprint key", "", u.sends("get", "secrets", r.namespace, "keyturn-fingerprint-key")},
 		{"lists all Secrets", "", u.sends("list", "secrets", r.namespace, "")},
 		{"makes the keys of routes in advance", "The name is its own. Delete all keys after a takeover.", func(t *testing.T) error {
-			if err := r.secrets.Delete(t.Context(), "keyturn-nats-routes", metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, r.secrets.Delete(t.Context(), "keyturn-nats-routes", metav1.DeleteOptions{}))
 			return creates("keyturn-nats-routes", "tls.crt")(t)
 		}},
 		{"reads the key of NATS's certificate", "It renews the certificate.", u.sends("get", "secrets", r.namespace, "keyturn-nats-tls")},

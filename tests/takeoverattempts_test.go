@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
@@ -38,9 +39,7 @@ func unless(err error, so string) error {
 func requestFor(t testing.TB, stream, action string, config jetstream.ConsumerConfig) *nats.Msg {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"stream_name": stream, "action": action, "config": config})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	subject := "$JS.API.CONSUMER.CREATE." + stream + "." + config.Durable
 	if config.FilterSubject != "" {
 		subject += "." + config.FilterSubject
@@ -86,9 +85,7 @@ func (u natsUser) pushesAs(durable, filter, to string) func(t *testing.T) error 
 			return err
 		}
 		var made jetstream.ConsumerInfo
-		if err := json.Unmarshal(answer, &made); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal(answer, &made))
 		if !made.PushBound {
 			return fmt.Errorf("%w: nothing listens to %s", errRefused, to)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 	"github.com/keyturn/keyturn/tests/testkit/running"
 )
@@ -26,9 +27,7 @@ const (
 // publishAs stores a message as a user who may do that.
 func (u natsUser) publishAs(t *testing.T, subject string) {
 	t.Helper()
-	if err := u.sends(subject, "a change")(t); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, u.sends(subject, "a change")(t))
 }
 
 func TestWhoeverTakesOverTheReceiverOfAuditsClaimsChangesInStores(t *testing.T) {
@@ -203,9 +202,7 @@ func (k *takeover) endsThePrograms(t *testing.T) error {
 		return b.Claim(t.Context(), "0d3c1b0f-6c1d-4f6e-9a53-5f0c2a4e7a11", "")
 	})
 	connection.Close()
-	if err := k.actuator.Stop(patience); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, k.actuator.Stop(patience))
 	k.launchActuator()
 	k.launchWatcher()
 	ctx, stop := running.WithTimeout(t.Context(), patience)

@@ -81,9 +81,7 @@ func newTakeover(t *testing.T) *takeover {
 		if err == nil {
 			err = os.WriteFile(file(name), content, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	k.startActuator()
 	k.awaitConsumers(1)
@@ -99,9 +97,7 @@ func natsVariables(t testing.TB, cluster string) []string {
 		if err == nil {
 			err = yaml.Unmarshal(content, into)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	var set appsv1.StatefulSet
 	read("programs/actuator.yaml", &set)
@@ -144,9 +140,7 @@ func (k *takeover) startProjector() {
 	k.Helper()
 	p := newProjectRig(k.T, nil)
 	kubeconfig, err := plane.ServiceAccountKubeconfig(k.Context(), p.namespace, projectorAccount)
-	if err != nil {
-		k.Fatal(err)
-	}
+	testkit.Must(k, err)
 	before := k.user("actuator").stream(k.T, "CHANGES").State.Consumers
 	process.Run(k.T, process.Options{
 		Path: binaries.Keyturn, Name: "projector", Env: []string{"GORACE=atexit_sleep_ms=0"},

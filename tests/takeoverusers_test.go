@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/bus"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
@@ -34,18 +35,14 @@ func (u natsUser) connect(t testing.TB) *nats.Conn {
 		URL: u.k.programs.NATSURL(), Cluster: u.k.programs.Cluster(), Role: role, Name: "test",
 		CredsFile: u.k.file(u.name + ".nk"), CAFile: u.k.file("ca.crt"),
 	}, nats.PingInterval(patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return connection
 }
 
 // send sends a message. The error wraps errRefused if the user may not.
 func send(t testing.TB, connection *nats.Conn, msg *nats.Msg) error {
 	t.Helper()
-	if err := errors.Join(connection.PublishMsg(msg), connection.FlushTimeout(patience)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(connection.PublishMsg(msg), connection.FlushTimeout(patience)))
 	// The server refuses a message before it answers what a flush asks.
 	err := connection.LastError()
 	if errors.Is(err, nats.ErrPermissionViolation) {
@@ -61,9 +58,7 @@ func (u natsUser) ask(t testing.TB, msg *nats.Msg) ([]byte, error) {
 	defer connection.Close()
 	msg.Reply = connection.NewInbox()
 	answers, err := connection.SubscribeSync(msg.Reply)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if err := send(t, connection, msg); err != nil {
 		return nil, err
 	}
@@ -100,8 +95,6 @@ func (u natsUser) stream(t testing.TB, name string) (info jetstream.StreamInfo) 
 	if err == nil {
 		err = json.Unmarshal(answer, &info)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return info
 }

@@ -32,9 +32,7 @@ func TestAPrometheusIsRolledAndFollowedToItsEnd(t *testing.T) {
 	testkit.Nightly(t)
 	r := newTargetRig(t, prometheusRecipe, prometheuses, programs.Options{})
 	operator, err := plane.StartPrometheusOperator(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	operator.StopAfter(t)
 	r.secret("db", map[string]string{"password": "one"})
 	r.create(prometheusForm, "main", "{keyturn.dev/roll-on: auto}")
@@ -75,9 +73,7 @@ func TestAPrometheusIsRolledAndFollowedToItsEnd(t *testing.T) {
 		t.Errorf("the outcomes of two changes (-want +got):\n%s\n%+v", diff, told)
 	}
 	recipe, err := os.ReadFile(recipeFile(prometheusRecipe))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	r.installed(map[string]string{"KEYTURN_TARGETS_CONFIG": "/etc/keyturn-files/targets.yaml"}, map[string]string{"targets.yaml": string(recipe)})
 	for _, workload := range []string{"prometheus/main", "statefulset/prometheus-main"} {
 		said := r.ask("explain", workload, "-n", r.namespace)

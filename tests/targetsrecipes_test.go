@@ -14,6 +14,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // recipeCase is a recipe whose operator is not there: the test does to the status what that does.
@@ -125,9 +126,7 @@ func TestTheResourceOfARecipeIsRolledOnceForAChange(t *testing.T) {
 	t.Parallel()
 	for _, c := range recipeCases() {
 		t.Run(c.recipe, func(t *testing.T) {
-			if err := plane.ApplyKindsOf(t.Context(), c.operator); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, plane.ApplyKindsOf(t.Context(), c.operator))
 			r := newTargetRig(t, c.recipe, c.resource, programs.Options{})
 			r.secret("db", map[string]string{"password": "one"})
 			r.create("%s", c.manifest)
@@ -181,9 +180,7 @@ func TestTheResourceOfARecipeIsRolledOnceForAChange(t *testing.T) {
 func (r *targetRig) setStatus(name string, of func(*unstructured.Unstructured) map[string]any) {
 	r.Helper()
 	body, err := json.Marshal(map[string]any{"status": of(r.object(name))})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	r.merge(name, string(body), "status")
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // customRig is a rig for custom resources of one kind.
@@ -59,9 +60,7 @@ func applyRecipe(t *testing.T, recipe string) {
 			if err == nil {
 				err = plane.ApplyYAML(t.Context(), bytes.NewReader(content))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 		}
 		if object.GetKind() != "ValidatingAdmissionPolicy" || object.GetName() != "keyturn-system-actuator" {
 			continue
@@ -76,9 +75,7 @@ func applyRecipe(t *testing.T, recipe string) {
 		// It is that of another manager than what the other tests apply.
 		_, err = dynamic.NewForConfigOrDie(plane.Config()).Resource(policies).Apply(t.Context(), object.GetName(), condition,
 			metav1.ApplyOptions{FieldManager: "target-" + recipe})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 }
 
@@ -88,26 +85,18 @@ func recipeObjects(t *testing.T, recipe string) []*unstructured.Unstructured {
 	dir := t.TempDir()
 	path := func(elem ...string) string {
 		absolute, err := filepath.Abs(filepath.Join(append([]string{"..", "deploy"}, elem...)...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if absolute, err = filepath.Rel(dir, absolute); err != nil {
 			t.Fatal(err)
 		}
 		return absolute
 	}
 	overlay := fmt.Sprintf("resources: [%s]\ncomponents: [%s, %s]\n", path("base"), path("components", "targets"), path("targets", recipe))
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600))
 	content, err := testbed.Kustomize(t.Context(), os.Stderr, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	objects, err := testbed.ReadManifests(bytes.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return objects
 }
 
@@ -115,17 +104,13 @@ func recipeObjects(t *testing.T, recipe string) []*unstructured.Unstructured {
 func (r *targetRig) create(form string, values ...any) {
 	r.Helper()
 	manifest := strings.Replace(fmt.Sprintf(form, values...), "metadata: {", "metadata: {namespace: "+r.namespace+", ", 1)
-	if err := plane.ApplyYAML(r.Context(), strings.NewReader(manifest)); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, plane.ApplyYAML(r.Context(), strings.NewReader(manifest)))
 }
 
 func (r customRig) object(name string) *unstructured.Unstructured {
 	r.Helper()
 	object, err := r.custom.Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return object
 }
 
@@ -133,9 +118,7 @@ func (r customRig) object(name string) *unstructured.Unstructured {
 func (r customRig) field(name string, path ...string) string {
 	r.Helper()
 	text, _, err := unstructured.NestedString(r.object(name).Object, path...)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return text
 }
 

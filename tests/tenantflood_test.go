@@ -20,6 +20,7 @@ import (
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -128,9 +129,7 @@ func TestATenantThatFloodsTheStreamsHarmsNoOther(t *testing.T) {
 	shop, bank := tenants(t, "--settle", "1s", "--max-rollouts", "4")
 	if text != "" {
 		built, err := programs.Build(t.Context(), false) // the race detector takes memory
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		shop.programs = shop.programs.Upgraded(built)
 	}
 	shop.secret("db", map[string]string{"password": "0"})
@@ -165,9 +164,7 @@ func TestATenantThatFloodsTheStreamsHarmsNoOther(t *testing.T) {
 	}
 	for _, program := range []*programs.Program{shop.watcher, shop.actuator} {
 		memory, err := program.Memory()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		t.Logf("%s: %d MB resident, %d MB at most", program.Name(), memory.RSS>>20, memory.Peak>>20)
 		if memory.Peak > memoryLimit {
 			t.Errorf("the %s took %d MB, more than its limit", program.Name(), memory.Peak>>20)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // tenants prepares the programs for two namespaces, that of the rig returned first, which behaves, and that of the second.
@@ -82,9 +83,7 @@ func TestATenantWhoseRolloutsNeverEndHoldsNoOther(t *testing.T) {
 	for i := range 50 {
 		name := "churned-" + strconv.Itoa(i)
 		bank.configMap(name, map[string]string{"key": strings.Repeat("y", 100<<10)})
-		if err := bank.client.CoreV1().ConfigMaps(bank.namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, bank.client.CoreV1().ConfigMaps(bank.namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	}
 
 	shop.secret("db", map[string]string{"password": "two"})
@@ -105,9 +104,7 @@ func TestATenantWhoseRolloutsNeverEndHoldsNoOther(t *testing.T) {
 func grantStores(t *testing.T, grants string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "store-access.yaml")
-	if err := os.WriteFile(file, []byte("grants:\n"+grants+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte("grants:\n"+grants+"\n"), 0o600))
 	return "--store-access=" + file
 }
 
@@ -144,9 +141,7 @@ func TestATenantRollsOnNoSecretInAStoreThatItMayNotName(t *testing.T) {
 	shop.awaitTold(events.VerbCompleted, 1)
 	bank.eventually("each has an Event that says that it may not", func(ctx context.Context) bool {
 		list, err := bank.client.CoreV1().Events(bank.namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=InvalidAnnotation"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return len(list.Items) == 3
 	})
 	for _, outcome := range shop.outcomes() {
@@ -167,9 +162,7 @@ func (r *rig) deployOnce(deployment *appsv1.Deployment) {
 	deployment.Spec.ProgressDeadlineSeconds = new(int32(10))
 	deployment.Spec.Template.Spec.ServiceAccountName = name
 	r.deploy(deployment)
-	if err := accounts.Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, accounts.Delete(r.Context(), name, metav1.DeleteOptions{}))
 }
 
 func TestATenantHoldsNoOtherThroughASecretInAStore(t *testing.T) {

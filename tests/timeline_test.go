@@ -10,6 +10,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // pictures names a folder for the pictures of the page, for whoever wants to look at them. Empty: they are thrown away.
@@ -44,9 +45,7 @@ func drawn(east, west *storeRig, url string) {
 		dir = east.TempDir()
 	}
 	path := filepath.Join(dir, "rotations.html")
-	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
-		east.Fatal(err)
-	}
+	testkit.Must(east, os.WriteFile(path, []byte(page), 0o600))
 	found, err := testbed.OpenPage(east.Context(), os.Stderr, path, dir)
 	switch {
 	case errors.Is(err, build.ErrNoChromium):

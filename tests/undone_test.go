@@ -23,9 +23,7 @@ type rolled struct {
 func (r rolled) read() *patching.Workload {
 	r.Helper()
 	object, err := r.objects.Get(r.Context(), "web")
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	w, ok := patching.Read(r.kind, object, patching.Reading{All: true})
 	if !ok {
 		r.Fatal("it cannot be read")
@@ -44,9 +42,7 @@ func (r rolled) roll(version string) *patching.Workload {
 	last := w.NextLast(write)
 	write.Last = &last
 	patch, err := r.kind.Patch(w, write)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	if _, err := r.objects.Patch(r.Context(), "web", patch); err != nil {
 		r.Fatal(err)
 	}

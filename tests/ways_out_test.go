@@ -20,6 +20,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // collect adds what the streams, the API server and the programs show, including these Deployments.
@@ -52,9 +53,7 @@ func (c *canaries) collectObjects(h *haystack) {
 	all := metav1.ListOptions{}
 	add := func(name string, list any, err error) {
 		c.Helper()
-		if err != nil {
-			c.Fatal(err)
-		}
+		testkit.Must(c, err)
 		h.addJSON(c, name, list)
 	}
 	deployments, err := c.client.AppsV1().Deployments(c.namespace).List(c.Context(), all)
@@ -73,24 +72,18 @@ func (c *canaries) collectObjects(h *haystack) {
 func (r *rig) messages(stream string) []jetstream.Msg {
 	r.Helper()
 	consumer, err := r.jetstream().OrderedConsumer(r.Context(), stream, jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	pending := int(consumer.CachedInfo().NumPending)
 	if pending == 0 {
 		return nil
 	}
 	batch, err := consumer.Fetch(pending, jetstream.FetchMaxWait(patience))
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	var list []jetstream.Msg
 	for msg := range batch.Messages() {
 		list = append(list, msg)
 	}
-	if err := batch.Error(); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, batch.Error())
 	return list
 }
 
@@ -98,22 +91,14 @@ func (r *rig) messages(stream string) []jetstream.Msg {
 func (r *rig) listenTo(h *haystack) {
 	r.Helper()
 	connection, err := r.dialNATS(nats.Timeout(patience))
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	r.Cleanup(connection.Close)
 	subscription, err := connection.Subscribe(">", func(msg *nats.Msg) {
 		h.add("a message on "+msg.Subject, append([]byte(msg.Subject+"\n"+msg.Reply+"\n"), wire(msg.Header, msg.Data)...))
 	})
-	if err != nil {
-		r.Fatal(err)
-	}
-	if err := subscription.SetPendingLimits(-1, -1); err != nil {
-		r.Fatal(err)
-	}
-	if err := connection.Flush(); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
+	testkit.Must(r, subscription.SetPendingLimits(-1, -1))
+	testkit.Must(r, connection.Flush())
 }
 
 // wire returns a message's header and data as sent.
@@ -152,7 +137,5 @@ func addFiles(t *testing.T, h *haystack, dir, but string) {
 		h.add("the file "+strings.TrimPrefix(path, dir+"/"), content)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 }

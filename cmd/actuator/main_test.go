@@ -20,9 +20,7 @@ func TestTheActuatorBecomesReadyAndEnds(t *testing.T) {
 	testkit.NewCA(t).Issue(t, dir, time.Now().Add(time.Hour))
 	config := filepath.Join(dir, "nats.conf")
 	block := `tls: { cert_file: "` + filepath.Join(dir, "tls.crt") + `", key_file: "` + filepath.Join(dir, "tls.key") + `" }`
-	if err := os.WriteFile(config, []byte(block), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(config, []byte(block), 0o600))
 	for _, tt := range []struct {
 		name string
 		args []string

@@ -17,13 +17,9 @@ import (
 func deployedNATS(t *testing.T, dir string) []string {
 	t.Helper()
 	config, err := os.ReadFile("../../deploy/programs/nats.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for name, content := range map[string]string{"nats.conf": string(config), "storage.key": strings.Repeat("k", 44) + "\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	testkit.SetNATSVariables(t, dir, "watcher", "actuator", "reader")
 	return []string{
@@ -60,9 +56,7 @@ func TestTheServerBecomesReadyServesAndEndsWithoutAnAPIServer(t *testing.T) {
 		t.Errorf("checks: got %q, want %q", ready, want)
 	}
 	user, err := nats.NkeyOptionFromSeed(filepath.Join(dir, "actuator.nk"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	nc, err := nats.Connect(natsURL(t, log), user, nats.RootCAs(filepath.Join(dir, "ca.crt")), nats.Timeout(testkit.Patience))
 	if err != nil {
 		t.Fatalf("the actuator's user: %v", err)
@@ -83,13 +77,9 @@ func TestASettingThatTheServerCannotHaveIsOneLine(t *testing.T) {
 	dir := t.TempDir()
 	used := deployedNATS(t, dir)
 	wrong := filepath.Join(dir, "wrong.conf")
-	if err := os.WriteFile(wrong, []byte("}{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(wrong, []byte("}{"), 0o600))
 	short := filepath.Join(dir, "short.key")
-	if err := os.WriteFile(short, []byte("k"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(short, []byte("k"), 0o600))
 	for _, tt := range []struct {
 		name string
 		args []string

@@ -10,6 +10,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/program"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // translated parses arguments like the command.
@@ -226,9 +227,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			args := append([]string{"--reload-strategy=annotations", "--state-dir=/state"}, tt.args...)
 			r, err := translated(t, tt.env, args...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			want := settings{
 				Create: plan.CreateNever, Kinds: []string{"configmap", "secret"}, Level: "info", Format: "text", Metrics: ":9090", Cluster: "default", State: "/state",
 				Strategy: "annotations", Jobs: []string{"recreate", "start"}, Workloads: []string{"deployment", "statefulset", "daemonset", "cronjob"}, Settle: time.Second, MaxRollsPerHour: 30,
@@ -244,9 +243,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 func TestTheKeysOfAnnotationsCanBeChanged(t *testing.T) {
 	for name := range annotationFlags {
 		r, err := translated(t, environment{}, "--"+name+"=example.com/other")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		want := map[string]string{name: "example.com/other"}
 		if diff := cmp.Diff(want, r.Watcher.Sources.Reloader.Annotations); diff != "" {
 			t.Errorf("keys of the watcher (-want +got):\n%s", diff)
@@ -324,9 +321,7 @@ func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 // Reloader ignores an argument that is no flag, such as the value after a flag that is on or off.
 func TestArgumentsThatReloaderIgnoresAreNoted(t *testing.T) {
 	r, err := translated(t, environment{}, "--auto-reload-all", "true", "--reload-on-create", "true", "x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	const effect = "none, as in Reloader; a flag that is on or off takes its value as --flag=value"
 	want := []program.Note{{Setting: `argument "true"`, Text: effect}, {Setting: `argument "x"`, Text: effect}}
 	if diff := cmp.Diff(want, r.Notes); diff != "" {

@@ -21,9 +21,7 @@ func TestMain(m *testing.M) { natstest.Main(m) }
 func TestTheWatcherBecomesReadyClaimsItsNameAndEnds(t *testing.T) {
 	url := natstest.Account(t)
 	key := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32))), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32))), 0o600))
 	log := &testkit.Log{}
 	cmd := newCommand(0)
 	cmd.SetErr(log)
@@ -42,14 +40,10 @@ func TestTheWatcherBecomesReadyClaimsItsNameAndEnds(t *testing.T) {
 		t.Errorf("checks: got %q, want %q", ready, want)
 	}
 	connection, err := bus.Connect(t.Context(), bus.ConnectOptions{URL: url, Cluster: "west"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer connection.Close()
 	b, err := bus.Open(t.Context(), connection, "west", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	check := func() error { return b.CheckClaim(t.Context(), "uid-of-another-cluster", "") }
 	if err := natstest.Answered(t, check); !errors.Is(err, bus.ErrClaimed) {
 		t.Errorf("the name of the cluster: got %v, want it claimed", err)

@@ -43,18 +43,12 @@ func (l *lines) Write(p []byte) (int, error) {
 func TestTheExampleReadsWhatThePublisherWrites(t *testing.T) {
 	url := natstest.Account(t)
 	connection, err := nats.Connect(url, nats.Timeout(testkit.Patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer connection.Close()
 	js, err := jetstream.New(connection)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	b, err := bus.Open(t.Context(), connection, "prod-eu", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	at := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 	outcome := events.Outcome{
 		Cluster: "prod-eu", Verb: events.VerbCompleted, Time: at, ResourceVersion: "8", Cause: "uid/7", Revision: "r1", Reason: "rolled-out",

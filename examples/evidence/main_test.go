@@ -57,9 +57,7 @@ func (r *rig) open() {
 func shared(t *testing.T) *rig {
 	t.Helper()
 	connection, err := nats.Connect(natstest.Account(t), nats.Timeout(testkit.Patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(connection.Close)
 	return newRig(t, connection, connection)
 }
@@ -92,9 +90,7 @@ func (r *rig) pass() error {
 // ships copies what is new, and compares all sequences in the files.
 func (r *rig) ships(want ...uint64) {
 	r.Helper()
-	if err := r.pass(); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, r.pass())
 	var got []uint64
 	for _, one := range r.records() {
 		got = append(got, one.Sequence)
@@ -107,9 +103,7 @@ func (r *rig) ships(want ...uint64) {
 func (r *rig) records() (all []record) {
 	r.Helper()
 	paths, err := filesIn(r.dir)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	for _, path := range paths {
 		if _, err := readFile(path, func(one record) { all = append(all, one) }); err != nil {
 			r.Fatal(err)
@@ -122,15 +116,11 @@ func (r *rig) records() (all []record) {
 func (r *rig) lines() []string {
 	r.Helper()
 	paths, err := filesIn(r.dir)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	var all string
 	for _, path := range paths {
 		content, err := os.ReadFile(path)
-		if err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, err)
 		all += string(content)
 	}
 	return strings.SplitAfter(all, "\n")
@@ -219,9 +209,7 @@ func TestAnEventThatIsRemovedFromTheFilesLeavesAGap(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			forged := &rig{T: t, dir: t.TempDir()}
-			if err := os.WriteFile(filepath.Join(forged.dir, filepath.Base(r.newest())), []byte(test.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(filepath.Join(forged.dir, filepath.Base(r.newest())), []byte(test.content), 0o600))
 			forged.complains(test.want)
 		})
 	}
@@ -232,12 +220,8 @@ func TestALineThatACrashHasCutIsWrittenAgain(t *testing.T) {
 	r.publish(3)
 	r.ships(1, 2, 3)
 	content, err := os.ReadFile(r.newest())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(r.newest(), int64(len(content)-10)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, os.Truncate(r.newest(), int64(len(content)-10)))
 	r.ships(1, 2, 3)
 	r.complains("")
 	after, err := os.ReadFile(r.newest())
@@ -253,18 +237,12 @@ func TestEachDayHasAFile(t *testing.T) {
 	// As if these were of days long ago.
 	lines := r.lines()
 	paths, err := filesIn(r.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, path := range paths {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Remove(path))
 	}
 	for name, content := range map[string]string{"history-2001-01-01.jsonl": lines[0], "history-2001-01-02.jsonl": lines[1] + lines[2]} {
-		if err := os.WriteFile(filepath.Join(r.dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(r.dir, name), []byte(content), 0o600))
 	}
 	r.publish(1)
 	r.ships(1, 2, 3, 4)
@@ -272,9 +250,7 @@ func TestEachDayHasAFile(t *testing.T) {
 		t.Errorf("the newest file is %s, want one of today", got)
 	}
 	// What was shipped may go, but for the newest.
-	if err := os.Remove(filepath.Join(r.dir, "history-2001-01-01.jsonl")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(filepath.Join(r.dir, "history-2001-01-01.jsonl")))
 	r.ships(2, 3, 4)
 	r.complains("")
 }
@@ -314,13 +290,9 @@ func TestAStreamThatWasSetBackIsNotCopiedInto(t *testing.T) {
 	r.ships(1, 2)
 	last := r.records()[1]
 	files, err := openFolder(r.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	last.Sequence = 9 // As if a copy of the volume had been restored since.
-	if err := errors.Join(files.write(last, last.Data), files.close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(files.write(last, last.Data), files.close()))
 	if err := r.pass(); !errors.Is(err, errSetBack) || !strings.Contains(err.Error(), "ends at 2, and the files at 9") {
 		t.Errorf("got %v, want that the stream was set back", err)
 	}
@@ -331,33 +303,23 @@ func TestTheReaderOfAnInstallationMayCopyTheHistory(t *testing.T) {
 	keys := t.TempDir()
 	testkit.SetNATSVariables(t, keys, "watcher", "actuator", "reader")
 	server, err := embedded.Start(embedded.Options{StoreDir: testkit.StoreDir(t), ConfigFile: "../../deploy/programs/nats.conf"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(server.Shutdown)
 	ca := filepath.Join(keys, "ca.crt")
 	own, err := bus.Connect(t.Context(), bus.ConnectOptions{
 		URL: server.ClientURL(), Cluster: "prod", Role: "actuator", Name: "test", CredsFile: filepath.Join(keys, "actuator.nk"), CAFile: ca,
 	}, server.ClientOption())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(own.Close)
 	js, err := jetstream.New(own, jetstream.WithDefaultTimeout(testkit.Patience/2))
 	if err == nil {
 		err = bus.Declare(t.Context(), js, bus.Declared(1))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	options, err := optionsOf(filepath.Join(keys, "reader.nk"), ca)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	reader, err := nats.Connect(server.ClientURL(), append(options, nats.Timeout(testkit.Patience))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(reader.Close)
 	r := newRig(t, own, reader)
 	r.publish(3)
@@ -370,9 +332,7 @@ func TestTheReaderOfAnInstallationMayCopyTheHistory(t *testing.T) {
 func TestItFollowsUntilItIsStopped(t *testing.T) {
 	url := natstest.Account(t)
 	connection, err := nats.Connect(url, nats.Timeout(testkit.Patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(connection.Close)
 	r := newRig(t, connection, connection)
 	stop := testkit.Run(t, "evidence", func(ctx context.Context) error {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // syncs has the next actuators sync the ExternalSecret db, which reads a secret in a store, with a template. There is no operator that does.
@@ -121,16 +122,12 @@ func TestTheReadersOfASecretAreRolledOnceAfterItsTemplateHasChanged(t *testing.T
 		s.settled("configmap/page", "url", "new")
 		s.wantRolls()
 		found, err := objects.Get(s.Context(), "db", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		forced, _ := externalsecret.ParseForceSync(found.GetAnnotations()[externalsecret.AnnotationForceSync])
 		if want := s.of("configmap/page").published.ID(); forced.Event != want {
 			t.Fatalf("asked to sync for %q, want %q", forced.Event, want)
 		}
-		if err := unstructured.SetNestedField(found.Object, "1-2", "status", "syncedResourceVersion"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unstructured.SetNestedField(found.Object, "1-2", "status", "syncedResourceVersion"))
 		found.SetResourceVersion(s.nextVersion())
 		if _, err := objects.Update(s.Context(), found, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)

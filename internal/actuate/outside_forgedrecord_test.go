@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -76,9 +77,7 @@ func TestAForgedRecordSilencesNoRotation(t *testing.T) {
 			s.workload("web", auto, onHold, reads("secret/db"))
 			s.atRest("secret/db")
 			now, err := strconv.Atoi(s.nextVersion())
-			if err != nil {
-				s.Fatal(err)
-			}
+			testkit.Must(s, err)
 			s.forgeRecord("web", "secret/db", strconv.Itoa(now+100))
 			dbChanges(s)
 			s.pass(time.Minute)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestAChangeThatNeedsNothingIsToldOnceTheWorkloadIsQuiet(t *testing.T) {
@@ -95,9 +96,7 @@ func (s *scene) deadLetters() []events.DeadLetter {
 	s.Helper()
 	const most = 100
 	letters, err := s.bus.DeadLetters(s.Context(), most)
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	return letters
 }
 

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/keyturn/keyturn/internal/actuate"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // everythingHappens plays what an actuator measures, failures included, and returns what was measured while it led, and after its end.
@@ -138,9 +139,7 @@ func TestFailuresAreCountedFromZero(t *testing.T) {
 		seen := s.instrument()
 		s.beginWeb()
 		kinds, err := s.options.Kinds()
-		if err != nil {
-			s.Fatal(err)
-		}
+		testkit.Must(s, err)
 		var want []string
 		for _, kind := range kinds {
 			for _, reason := range []string{"aborted", "bake-failed", "deadline-exceeded", "reverted", "timed-out"} {

@@ -110,9 +110,7 @@ func TestOptionsFlagsSetTheirFields(t *testing.T) {
 		"--ignore-namespaces=e,f", "--window=always", "--min-interval=8m", "--max-rolls-per-hour=9", "--reload-in-place=9m",
 		"--canary=7m", "--jobs=start,recreate",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := actuate.Options{
 		Settle: 2 * time.Second, MaxRollouts: 4, StoreAccess: "stores.yaml",
 		TargetsConfig: "targets", RolloutTimeout: 5 * time.Second, RollAll: true, DryRun: true,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -49,9 +50,7 @@ func (s *scene) takeOnly(names ...string) (end func()) {
 	s.Helper()
 	js := s.jetStream()
 	stream, err := js.Stream(s.Context(), events.StreamChanges)
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	all := stream.CachedInfo().Config
 	take := func(subjects []string) {
 		s.Helper()

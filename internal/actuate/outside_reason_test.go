@@ -10,6 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/actuate"
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // situation is one in which a reason is given.
@@ -110,13 +111,9 @@ func (tt *situation) explain(s *scene) plan.Reason {
 		about = "web"
 	}
 	kinds, err := s.options.Kinds()
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	how, err := s.options.Reading(kinds)
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	kind, _ := kinds.Named(parse(about).kind)
 	w, ok := workload.Read(kind, s.object(about), how)
 	if !ok {

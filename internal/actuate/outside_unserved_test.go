@@ -11,6 +11,7 @@ import (
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -132,9 +133,7 @@ func TestAnActuatorActsOnWhatAnotherClusterSaysOfASecretStore(t *testing.T) {
 		s.workload("other", on("secret/db"), reads("secret/db"))
 		s.observe("secret/db")
 		hub, err := bus.Open(s.Context(), s.nc, "hub", nil)
-		if err != nil {
-			s.Fatal(err)
-		}
+		testkit.Must(s, err)
 		s.options.StoresFrom = []string{"hub"}
 		s.startFor(time.Minute)
 		natstest.Publish(s.T, func() error {

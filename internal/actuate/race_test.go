@@ -58,9 +58,7 @@ func newRacedServer(t *testing.T, namespaces ...string) *racedServer {
 				SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}},
 			}}}}
 			d.Status = appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
-			if err := s.Tracker().Add(d); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.Tracker().Add(d))
 		}
 	}
 	return s
@@ -141,9 +139,7 @@ func TestActuatorsThatTakeTurnsHaveNoDataRace(t *testing.T) {
 		options.Tracer = sdktrace.NewTracerProvider().Tracer("")
 		options.Meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
 		a, err := actuate.New(options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return testkit.Run(t, "actuator "+identity, func(ctx context.Context) error { return a.Run(ctx, b) })
 	}
 	last := make(map[string]uint64)

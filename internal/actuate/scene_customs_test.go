@@ -19,6 +19,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // customs are custom resources, whose kinds the API server may not serve for a time. No controller acts on them.
@@ -121,9 +122,7 @@ func (c *customs) put(resource schema.GroupVersionResource, object *unstructured
 		c.note("", nil, object)
 		err = c.Tracker().Create(resource, object, namespace)
 	}
-	if err != nil {
-		c.s.Fatal(err)
-	}
+	testkit.Must(c.s, err)
 }
 
 // note notes who writes a custom resource. Before is nil for a new one.
@@ -138,9 +137,7 @@ func (c *customs) note(manager string, before, after runtime.Object) {
 func (c *customs) change(resource schema.GroupVersionResource, name string, how func(*unstructured.Unstructured)) {
 	c.s.Helper()
 	stored, err := c.Tracker().Get(resource, namespace, name)
-	if err != nil {
-		c.s.Fatal(err)
-	}
+	testkit.Must(c.s, err)
 	object, ok := stored.DeepCopyObject().(*unstructured.Unstructured)
 	if !ok {
 		c.s.Fatalf("it is a %T", stored)
@@ -195,7 +192,5 @@ func onObject(object *unstructured.Unstructured, aspects ...aspect) {
 func (s *scene) target(targets string) {
 	s.Helper()
 	s.options.TargetsConfig = filepath.Join(s.TempDir(), "targets.yaml")
-	if err := os.WriteFile(s.options.TargetsConfig, []byte(targets), 0o600); err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, os.WriteFile(s.options.TargetsConfig, []byte(targets), 0o600))
 }

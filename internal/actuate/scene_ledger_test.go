@@ -14,6 +14,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -83,9 +84,7 @@ func underAnotherKey(change *events.Change) {
 func (s *scene) rotateInStore(cluster, path string, version int64) {
 	s.Helper()
 	b, err := bus.Open(s.Context(), s.nc, cluster, nil)
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	mount, path, _ := strings.Cut(path, "/")
 	at, revision := time.Now(), strconv.FormatInt(version, 10)
 	change := events.Change{
@@ -102,9 +101,7 @@ func (s *scene) rotateInStore(cluster, path string, version int64) {
 func (s *scene) jetStream() jetstream.JetStream {
 	s.Helper()
 	js, err := jetstream.New(s.nc)
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	return js
 }
 
@@ -112,9 +109,7 @@ func (s *scene) jetStream() jetstream.JetStream {
 func (s *scene) loseEvents(names ...string) {
 	s.Helper()
 	stream, err := s.jetStream().Stream(s.Context(), events.StreamChanges)
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	if len(names) == 0 {
 		natstest.Publish(s.T, func() error { return stream.Purge(s.Context()) })
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // These are the words for what an actuator tells besides outcomes: metrics, spans, log lines and Kubernetes Events.
@@ -61,9 +62,7 @@ type measurements map[string]metricdata.Aggregation
 func (m *recordedTelemetry) measurements() measurements {
 	m.s.Helper()
 	var collected metricdata.ResourceMetrics
-	if err := m.reader.Collect(m.s.Context(), &collected); err != nil {
-		m.s.Fatal(err)
-	}
+	testkit.Must(m.s, m.reader.Collect(m.s.Context(), &collected))
 	all := make(measurements)
 	for _, scope := range collected.ScopeMetrics {
 		for _, one := range scope.Metrics {
@@ -142,9 +141,7 @@ func (s *scene) outcomesSoFar() []events.Outcome {
 		all = append(all, outcome)
 		return err
 	})
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	return all
 }
 

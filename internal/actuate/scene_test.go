@@ -60,9 +60,7 @@ func play(t *testing.T, story func(s *scene)) {
 		s := &scene{T: t, cluster: newCluster(t), nats: server, nc: server.Connect()}
 		defer s.end()
 		stream, err := bus.Open(t.Context(), s.nc, "demo", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		s.bus = stream
 		s.watcher = newWatcher(t, s.cluster, stream)
 		s.options = actuate.DefaultOptions()
@@ -120,14 +118,10 @@ func (s *scene) startAfter(prepare func(*fake.Clientset)) *running {
 	prepare(api.client)
 	s.options.Client = api.client
 	a, err := actuate.New(s.options)
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	nc := s.nats.Connect()
 	stream, err := bus.Open(s.Context(), nc, "demo", nil)
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	ctx, cancel := context.WithCancel(s.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx, stream) }()
@@ -221,9 +215,7 @@ func (s *scene) told() []string {
 		}
 		return err
 	})
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	return told
 }
 

@@ -18,6 +18,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // These are the words for requests to the API server, and for the ways in which workloads get a change other than by a new pod template: Jobs that are
@@ -129,9 +130,7 @@ func (s *scene) jobs() map[string]*batchv1.Job {
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
 	list, err := s.storage.List(jobsResource, batchv1.SchemeGroupVersion.WithKind("Job"), namespace)
-	if err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, err)
 	jobs := make(map[string]*batchv1.Job)
 	if found, ok := list.(*batchv1.JobList); ok {
 		for i := range found.Items {
@@ -152,7 +151,5 @@ func (s *scene) deleteJob(name string) {
 	s.Helper()
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
-	if err := s.remove(jobsResource, namespace, name); err != nil {
-		s.Fatal(err)
-	}
+	testkit.Must(s, s.remove(jobsResource, namespace, name))
 }

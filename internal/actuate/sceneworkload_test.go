@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // aspect is one thing about a workload: what its pods read, or an annotation.
@@ -124,9 +125,7 @@ func parse(name string) identity {
 func (c *cluster) create(object runtime.Object) {
 	c.t.Helper()
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, err)
 	resource, _ := meta.UnsafeGuessKindToResource(kinds[0])
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,14 +168,10 @@ func (c *cluster) rewrite(resource schema.GroupVersionResource, namespace, name,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before, err := c.storage.Get(resource, namespace, name)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, err)
 	after := before.DeepCopyObject()
 	how(after)
-	if err := c.store(resource, before, after, subresource); err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, c.store(resource, before, after, subresource))
 }
 
 // delete deletes a workload.
@@ -185,9 +180,7 @@ func (c *cluster) delete(name string) {
 	id := parse(name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.remove(id.resource(), id.namespace, id.name); err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, c.remove(id.resource(), id.namespace, id.name))
 }
 
 // object returns the object of a workload.
@@ -197,9 +190,7 @@ func (c *cluster) object(name string) runtime.Object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	object, err := c.storage.Get(id.resource(), id.namespace, id.name)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, err)
 	return object.DeepCopyObject()
 }
 

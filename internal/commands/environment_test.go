@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // testFlags is one flag of each kind that a program is likely to have.
@@ -95,9 +97,7 @@ func TestEnvironmentMirrorsFlags(t *testing.T) {
 			var got testFlags
 			flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 			got.add(flags)
-			if err := flags.Parse(strings.Fields(tt.args)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, flags.Parse(strings.Fields(tt.args)))
 			var text string
 			if err := Environment(flags); err != nil {
 				text = err.Error()

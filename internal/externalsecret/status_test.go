@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestTheStatusIsReadWhereTheRestOfTheObjectCannotBe(t *testing.T) {
@@ -13,9 +15,7 @@ spec: {target: {name: db-secret, newer: true}, data: newer, refreshInterval: {}}
 status: {syncedResourceVersion: 1-abc, newer: [1], conditions: [{type: Ready, status: "False", reason: Denied, message: m}]}
 `)
 	got, err := ReadStatus(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := Status{SyncedVersion: "1-abc", Failed: true, Reason: "Denied"}
 	want.Target.Kind, want.Target.Namespace, want.Target.Name = "secret", "shop", "db-secret"
 	if diff := cmp.Diff(want, got); diff != "" {

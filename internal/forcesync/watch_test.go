@@ -80,9 +80,7 @@ func TestWhatIsWatchedIsKnownWhenTheActuatorIsReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, "the change is seen", func() bool { return len(b.readers("shop/mail")) == 1 })
-	if err := client.Resource(externalsecret.ExternalSecrets).Namespace("shop").Delete(ctx, "db", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, client.Resource(externalsecret.ExternalSecrets).Namespace("shop").Delete(ctx, "db", metav1.DeleteOptions{}))
 	testkit.Eventually(t, "the end is seen", func() bool { return len(b.readers("shop/mail")) == 0 })
 	stop()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // at returns the workload web at a resourceVersion, with a template that differs with the letter.
@@ -110,14 +111,10 @@ func TestALaterListTellsSinceWhenAWorkloadMayWantASource(t *testing.T) {
 	store := kube.StoreOf[*workload.Workload](t.Context(), &kindStore{Index: x, kind: deployments})
 	list := func(version string, objects ...any) {
 		t.Helper()
-		if err := store.Replace(objects, version); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, store.Replace(objects, version))
 	}
 	list("20", webDeployment("10", map[string]string{"team": "a"}))
-	if err := store.Update(webDeployment("25", map[string]string{"team": "b"})); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, store.Update(webDeployment("25", map[string]string{"team": "b"})))
 	list("50", webDeployment("40", rollOn("auto")))
 	link, ok := x.Get(workload.Key{Kind: "deployment", Namespace: "shop", Name: "web"}).Link(db)
 	if !ok || link.Version != "25" || relinked != 1 {

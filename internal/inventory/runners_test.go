@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // runnerOf returns a Rollout that runs the pods of a Deployment, at a resourceVersion.
@@ -102,13 +103,9 @@ const targetsFile = `targets:
 func targetsOf(t *testing.T) (workload.Kinds, workload.Reading) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "targets.yaml")
-	if err := os.WriteFile(file, []byte(targetsFile), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte(targetsFile), 0o600))
 	targets, err := workload.ReadTargets(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	kinds := append(workload.BuiltIn(), targets...)
 	return kinds, workload.Reading{Owners: kinds.Owners()}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // ownRecord is what managedFields say of the record while it is the actuator's own.
@@ -228,9 +229,7 @@ func (w *world) write(m *member) runtime.Object {
 // show has a watch show an object to both.
 func (w *world) show(m *member, object runtime.Object) {
 	for _, s := range w.both {
-		if err := s.stores[m.kind.Name].Update(object); err != nil {
-			w.Fatal(err)
-		}
+		testkit.Must(w, s.stores[m.kind.Name].Update(object))
 	}
 	m.shown = object
 }
@@ -239,9 +238,7 @@ func (w *world) show(m *member, object runtime.Object) {
 func (w *world) list(m *member, objects ...any) {
 	version := w.next()
 	for _, s := range w.both {
-		if err := s.stores[m.kind.Name].Replace(objects, version); err != nil {
-			w.Fatal(err)
-		}
+		testkit.Must(w, s.stores[m.kind.Name].Replace(objects, version))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/natstest"
 )
 
@@ -52,9 +53,7 @@ func (c *counters) results(t *testing.T) map[string]int64 {
 func (c *counters) counts(t *testing.T, name string, labels ...attribute.Key) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := c.reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.reader.Collect(t.Context(), &all))
 	got := map[string]int64{}
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestTheGateOfAWorkloadHasTheFirstOfTheReasonsThatPeopleChose(t *testing.T) {
@@ -28,9 +29,7 @@ func TestTheGateOfAWorkloadHasTheFirstOfTheReasonsThatPeopleChose(t *testing.T) 
 	)
 	at := func(clock string) time.Time {
 		read, err := time.Parse(time.DateTime, "2026-03-14 "+clock)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return read
 	}
 	tests := []struct {

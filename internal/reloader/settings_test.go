@@ -45,9 +45,7 @@ func TestSettingsAreReadFromOneText(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Settings{On: true, Metrics: true} // of an earlier text
-			if err := got.Set(tt.text); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, got.Set(tt.text))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("settings (-want +got):\n%s", diff)
 			}

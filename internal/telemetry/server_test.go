@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // client keeps no connection, so that no goroutine outlives a test.
@@ -23,9 +25,7 @@ var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 func get(t testing.TB, client *http.Client, url string) (body string, err error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	response, err := client.Do(request)
 	if err != nil {
 		return "", err
@@ -39,9 +39,7 @@ func get(t testing.TB, client *http.Client, url string) (body string, err error)
 func start(t *testing.T, o Options) (addr string, stop func() error) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -114,9 +112,7 @@ func TestServeCutsOffRequestsThatTakeTooLong(t *testing.T) {
 
 func TestServeReportsAServerThatFailed(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	listener.Close()
 	err = Serve(t.Context(), listener, Options{Handler: http.NotFoundHandler(), Logger: slog.New(slog.DiscardHandler)})
 	if !errors.Is(err, net.ErrClosed) || !strings.HasPrefix(err.Error(), "serving http at 127.0.0.1:") {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // reportCronJob is a CronJob after a roll.
@@ -128,9 +129,7 @@ func TestNoJobIsStartedUnderTheNameOfAnother(t *testing.T) {
 	}
 	other := jobsOf(t, client)[0]
 	other.OwnerReferences = nil
-	if err := client.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), &other, "shop"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, client.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), &other, "shop"))
 	_, err := sendTo(t.Context(), t, StartedCronJob(), waitingCronJob(), clients, dbChange("5"))
 	if !errors.Is(err, ErrNameTaken) || !strings.Contains(err.Error(), "delete job "+other.Name) {
 		t.Errorf("got %v, want %v", err, ErrNameTaken)

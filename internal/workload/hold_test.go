@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestAHoldIsOneLineAndWhatAsksForARollIsShort(t *testing.T) {
@@ -26,16 +27,12 @@ func TestARollRecordsThatItWasAskedFor(t *testing.T) {
 	for _, kind := range BuiltIn() {
 		t.Run(kind.Name, func(t *testing.T) {
 			f := newFenced(t, kind, everyKind(meta, corev1.PodTemplateSpec{})[kind.Name])
-			if err := f.send(f.patchOf(f.read(), "1", Write{})); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, f.send(f.patchOf(f.read(), "1", Write{})))
 			if !f.read().RollsNow() {
 				t.Fatal("a patch that only records takes it for done")
 			}
 			earlier := f.patchOf(f.read(), "2", Write{Rolls: true})
-			if err := f.send(earlier); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, f.send(earlier))
 			if f.read().RollsNow() {
 				t.Error("the same value has it rolled again")
 			}

@@ -7,6 +7,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestTheWritesOfTheActuatorAreToldFromThoseOfOthers(t *testing.T) {
@@ -156,9 +158,7 @@ func FuzzOwns(f *testing.F) {
 		}
 		// The form that the API server writes.
 		encoded, err := json.Marshal(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		_, want := fields[path[0]][path[1]][path[2]]
 		if got := owns(encoded, path...); got != want {
 			t.Errorf("%s has it: got %t, want %t", encoded, got, want)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // wantTest is a test of whether one workload wants one source.
@@ -71,9 +72,7 @@ func runWantTests(t *testing.T, tests []wantTest) {
 func source(t testing.TB, text string) events.Source {
 	t.Helper()
 	source, err := events.ParseSource(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	source.Namespace = "shop"
 	return source
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // ownedSet is a StatefulSet that reads a Secret and is controlled by the widget web.
@@ -135,9 +136,7 @@ func TestATargetThatMayOwnWhatIsNotWatchedIsCompleteWithoutIt(t *testing.T) {
 	p := patchFor(t, widget, readAs(t, widget, object, Reading{}), roll("1"))
 	rolled := patched(t, object, p)
 	kinds, err := BuiltIn().Only([]string{"deployment", "daemonset"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, tt := range []struct {
 		name  string
 		kinds Kinds

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // fenced is a workload of one kind at the API server.
@@ -27,9 +28,7 @@ func newFenced(t *testing.T, kind Kind, object runtime.Object) *fenced {
 func (f *fenced) read() *Workload {
 	f.Helper()
 	object, err := f.objects.Get(f.Context(), "web")
-	if err != nil {
-		f.Fatal(err)
-	}
+	testkit.Must(f, err)
 	return readAs(f.T, f.kind, object, Reading{})
 }
 
@@ -66,9 +65,7 @@ func TestAPatchOfAnEarlierRecordChangesNothing(t *testing.T) {
 				kind, _ := BuiltIn().Named(name)
 				f := newFenced(t, kind, everyKind(meta, reading)[name])
 				before := f.read()
-				if err := f.send(f.patchOf(before, "110", Write{Rolls: true, Traceparent: "t"})); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, f.send(f.patchOf(before, "110", Write{Rolls: true, Traceparent: "t"})))
 				after := f.read()
 				if err := f.send(f.patchOf(before, "100", test.write)); err == nil {
 					t.Errorf("the record is of %s", f.read().Rolled["secret/db"].Version)

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clientbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // errKilled is the error of all requests of an actuator after it was killed.
@@ -205,9 +207,7 @@ func takeOver(t *testing.T, client *fake.Clientset, again bool) {
 	t.Helper()
 	jobs := client.BatchV1().Jobs("shop")
 	list, err := jobs.List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, job := range list.Items {
 		if _, _, is := recreatedBy(&job.ObjectMeta); !is {
 			continue
@@ -221,9 +221,7 @@ func takeOver(t *testing.T, client *fake.Clientset, again bool) {
 func wantRestored(t *testing.T, client *fake.Clientset) {
 	t.Helper()
 	list, err := client.BatchV1().Jobs("shop").List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if len(list.Items) != 1 || list.Items[0].Name != "import" || *list.Items[0].Spec.Suspend {
 		t.Errorf("there are %d Jobs, want import alone", len(list.Items))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/reloader"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestReloadersAnnotationsOptInAndOut(t *testing.T) {
@@ -126,9 +127,7 @@ func TestReloadersUsersHaveRoomForTheirExpressions(t *testing.T) {
 func TestANameWithDotsIsMatchedAsAnExpression(t *testing.T) {
 	for _, item := range []string{"a.b", "my.config.v1", "a.b-c.d"} {
 		matcher, _, err := reloaderReader{}.name(item, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		expression := regexp.MustCompile("^(?:" + item + ")$")
 		for _, name := range []string{"a.b", "a-b", "ab", "a..b", "my.config.v1", "my-config-v1", "my.config-v2", "my.config.v11", "a.b-c.d", "axb-cxd", ""} {
 			if got := matcher.MatchString(name); got != expression.MatchString(name) {

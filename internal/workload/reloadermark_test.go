@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // Ways in which a container or a pod reads a Secret.
@@ -57,9 +58,7 @@ func marked(letters map[events.Source]string, changes ...events.Source) Write {
 func operationsOf(t *testing.T, p Patch) []string {
 	t.Helper()
 	var all []json.RawMessage
-	if err := json.Unmarshal(p.Body, &all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(p.Body, &all))
 	var lines []string
 	for _, raw := range all {
 		line := string(raw)

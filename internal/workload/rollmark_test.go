@@ -116,9 +116,7 @@ func TestARollLeavesItsMarkIfItIsAskedFor(t *testing.T) {
 			if p.Revision != plain.Revision {
 				t.Errorf("with the mark the revision is %s, without it %s", p.Revision, plain.Revision)
 			}
-			if err := f.send(p); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, f.send(p))
 			want := lastRoll(func(l *Last) { l.Revision = p.Revision })
 			rolled := f.read()
 			if diff := cmp.Diff(want, rolled.Last); diff != "" || rolled.Revision != p.Revision {
@@ -129,9 +127,7 @@ func TestARollLeavesItsMarkIfItIsAskedFor(t *testing.T) {
 			failed := rolled.Last
 			failed.Failed, failed.Since = "timed-out", written
 			note := f.patchOf(rolled, "100", Write{Last: &failed})
-			if err := f.send(note); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, f.send(note))
 			if got := f.read(); got.Last.Failed != "timed-out" || got.Last.Revision != got.Revision {
 				t.Errorf("after the note the mark is %+v, at the revision %s", got.Last, got.Revision)
 			}
@@ -139,9 +135,7 @@ func TestARollLeavesItsMarkIfItIsAskedFor(t *testing.T) {
 				t.Error("a note is written on a mark that it was not made from")
 			}
 			// A roll that had no effect leaves the mark of before.
-			if err := f.send(f.patchOf(f.read(), "100", Write{Before: rolled})); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, f.send(f.patchOf(f.read(), "100", Write{Before: rolled})))
 			if diff := cmp.Diff(want, f.read().Last); diff != "" {
 				t.Errorf("the mark of before is (-want +got):\n%s", diff)
 			}

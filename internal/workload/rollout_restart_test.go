@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // restarting reads a Rollout that asks for restarts, with a restartAt and a status.
@@ -131,9 +133,7 @@ func TestAnotherStrategyTakesNoRollBack(t *testing.T) {
 				if value == "" {
 					return
 				}
-				if err := unstructured.SetNestedField(object.Object, value, fields...); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, unstructured.SetNestedField(object.Object, value, fields...))
 			}
 			set(test.strategy, "metadata", "annotations", annotationRolloutStrategy)
 			set(record, "metadata", "annotations", annotationRolled)

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // rolloutOf is a Rollout as the API server serves it.
 func rolloutOf(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
-	if err := json.Unmarshal([]byte(text), &object.Object); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(text), &object.Object))
 	return object
 }
 

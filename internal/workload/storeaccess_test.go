@@ -46,9 +46,7 @@ func TestANamespaceRollsOnNoOtherSecretsInStoresThanItMayName(t *testing.T) {
 		{name: "what the pods are seen to read", namespace: "bank", rollOn: "openbao:secret/bank/db", template: agent("secret/data/bank/db"), path: "secret/bank/db", want: true},
 	}
 	access, err := parseStoreAccess([]byte(grants))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: tt.namespace, Name: "web", Annotations: rollOn(tt.rollOn)}}

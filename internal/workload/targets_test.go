@@ -87,9 +87,7 @@ func TestTargetsAreReadFromAFolderAsAConfigMapIsMounted(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	gadgets := strings.NewReplacer("Widget", "Gadget", "widgets", "gadgets").Replace(widgets(readsSecrets + annotates))
 	_, err := ReadTargets(dir)
@@ -97,13 +95,9 @@ func TestTargetsAreReadFromAFolderAsAConfigMapIsMounted(t *testing.T) {
 	write("b.yml", widgets(readsSecrets+annotates))
 	write("a.yaml", gadgets)
 	write("README.md", "no targets")
-	if err := os.Mkdir(filepath.Join(dir, "..2026_11_23.yaml"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Join(dir, "..2026_11_23.yaml"), 0o700))
 	kinds, err := ReadTargets(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if got := strings.Join(kinds.Names(), " "); got != "gadget widget" {
 		t.Errorf("kinds: got %s, want those of both files, in their order", got)
 	}
@@ -115,21 +109,15 @@ func TestTargetsAreReadFromAFolderAsAConfigMapIsMounted(t *testing.T) {
 
 func TestEveryRecipeIsValid(t *testing.T) {
 	recipes, err := filepath.Glob("../../deploy/targets/*/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	all := t.TempDir()
 	for _, path := range recipes {
 		if filepath.Base(path) != filepath.Base(filepath.Dir(path))+".yaml" || filepath.Base(path) == "policy.yaml" {
 			continue // It is a manifest.
 		}
 		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(all, filepath.Base(path)), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
+		testkit.Must(t, os.WriteFile(filepath.Join(all, filepath.Base(path)), content, 0o600))
 	}
 	kinds, err := ReadTargets(all)
 	if err != nil || len(kinds) == 0 {

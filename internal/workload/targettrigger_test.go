@@ -12,6 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
@@ -87,9 +88,7 @@ func TestTheTriggerOfATargetIsWrittenWithItsRecord(t *testing.T) {
 func text(t testing.TB, value any) string {
 	t.Helper()
 	encoded, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return string(encoded)
 }
 

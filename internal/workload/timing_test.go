@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestTheNextRollIsAnIntervalAfterTheLast(t *testing.T) {
@@ -53,9 +55,7 @@ func TestARollNotesItsTimeAndIsCountedUntilTheHourOfTheFirstIsOver(t *testing.T)
 			f := newFenced(t, kind, everyKind(meta, corev1.PodTemplateSpec{})[kind.Name])
 			send := func(version string, write Write) {
 				t.Helper()
-				if err := f.send(f.patchOf(f.read(), version, write)); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, f.send(f.patchOf(f.read(), version, write)))
 			}
 			send("1", Write{RolledAt: began})
 			if end, waits := f.read().NextRoll(began); waits {

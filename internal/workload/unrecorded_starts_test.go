@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // startedJob is a Job with a record, of the CronJob with the given UID, created at the given second.
@@ -42,9 +44,7 @@ func TestJobsSayWhatTheyWereStartedFor(t *testing.T) {
 		return true, page, nil
 	})
 	found, err := ReadStarts(t.Context(), Clients{Typed: client}, "shop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if len(found) != 2 {
 		t.Errorf("got %d CronJobs, want 2", len(found))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // withoutRight makes a client respond like the API server if permission for a verb is missing.
@@ -67,9 +68,7 @@ func sendTo(ctx context.Context, t *testing.T, k Kind, obj runtime.Object, clien
 func jobsOf(t *testing.T, client *fake.Clientset) []batchv1.Job {
 	t.Helper()
 	list, err := client.BatchV1().Jobs("shop").List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return list.Items
 }
 
@@ -89,9 +88,7 @@ func TestAJobIsStartedOnceWithoutARecordWhereThatIsForbidden(t *testing.T) {
 	// The record differs, as after a restart, but the change is the same.
 	other := waitingCronJob()
 	other.Annotations[annotationRolled] = `{"secret/other":"` + fp("b") + `@1/u"}`
-	if err := client.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("cronjobs"), other, "shop"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, client.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("cronjobs"), other, "shop"))
 	if _, err := sendTo(t.Context(), t, StartedCronJob(), other, clients, dbChange("5")); !errors.Is(err, ErrUnrecorded) {
 		t.Fatal(err)
 	}
@@ -136,9 +133,7 @@ func TestAJobIsMadeAnewWithItsRecordWithoutThePermissionToPatch(t *testing.T) {
 	client := fake.NewClientset(before)
 	withoutRight(client, "patch", "jobs")
 	after, err := sendTo(t.Context(), t, Job(), before, Clients{Typed: client, Unrecorded: true}, dbChange("5"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if after.Rolled["secret/db"].Version != "5" || after.ID.UID == "u" {
 		t.Errorf("got the record %v and the UID %s, want another Job with the record", after.Rolled, after.ID.UID)
 	}

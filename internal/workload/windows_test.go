@@ -4,23 +4,21 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func mustParse(t testing.TB, text string) Windows {
 	t.Helper()
 	w, err := ParseWindows(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return w
 }
 
 func at(t testing.TB, text string) time.Time {
 	t.Helper()
 	parsed, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return parsed
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,9 +45,7 @@ func readAs(t testing.TB, k Kind, object runtime.Object, reading Reading) *Workl
 func patchFor(t testing.TB, k Kind, w *Workload, write Write) Patch {
 	t.Helper()
 	p, err := k.Patch(w, write)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return p
 }
 
@@ -54,9 +53,7 @@ func patchFor(t testing.TB, k Kind, w *Workload, write Write) Patch {
 func operationsIn(t testing.TB, p Patch) []operation {
 	t.Helper()
 	var operations []operation
-	if err := json.Unmarshal(p.Body, &operations); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(p.Body, &operations))
 	return operations
 }
 

@@ -106,9 +106,7 @@ func TestTheCommandsOfThePageFindTheAPIServer(t *testing.T) {
 			continue
 		}
 		var answer any
-		if err := yaml.Unmarshal([]byte(map[string]string{"service": service, "endpointslices": behind}[match[1]]), &answer); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, yaml.Unmarshal([]byte(map[string]string{"service": service, "endpointslices": behind}[match[1]]), &answer))
 		template := jsonpath.New(match[1])
 		if err := template.Parse(match[2]); err != nil {
 			t.Fatalf("%s: %v", command.Line, err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // egressOf are the rules of the policy of a program, as texts.
@@ -197,9 +199,7 @@ func TestTheFirstRuleOfEachPolicyIsForTheAPIServer(t *testing.T) {
 	all := map[string]object{}
 	for document := range strings.SplitSeq(built(t, overlay(t, "", "base")), "\n---\n") { // objects would sort the rules.
 		o := object{}
-		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, yaml.Unmarshal([]byte(document), &o))
 		all[fmt.Sprintf("%s %v/%v", o["kind"], o.at("metadata", "namespace"), o.at("metadata", "name"))] = o
 	}
 	for _, program := range []string{"watcher", "actuator", "keys"} {

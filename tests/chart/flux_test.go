@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // Flux substitutes after kustomize has named the ConfigMap by its content: the name of the ConfigMap stays, and nothing else would restart a pod.
@@ -33,9 +35,7 @@ func substituted(t *testing.T, base, variable, value string) map[string]object {
 	t.Helper()
 	flux := kustomized(t, base)["Kustomization flux-system/keyturn"]
 	patches, err := yaml.Marshal(map[string]any{"patches": flux.at("spec", "patches")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	dir := overlay(t, string(patches), path.Base(flux.at("spec", "path").(string)), "openbao-audit", "projector", "projections/example")
 	out := strings.ReplaceAll(built(t, dir), "${"+variable+"}", value)
 	for name, value := range flux.at("spec", "postBuild", "substitute").(map[string]any) {

@@ -10,19 +10,17 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // podOfTheActuator is the pod that an object starts.
 func podOfTheActuator(t *testing.T, all map[string]object) *corev1.PodSpec {
 	t.Helper()
 	text, err := yaml.Marshal(all[programs["actuator"]])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var set appsv1.StatefulSet
-	if err := yaml.UnmarshalStrict(text, &set); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.UnmarshalStrict(text, &set))
 	return &set.Spec.Template.Spec
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // programs are the objects whose pods are the two programs.
@@ -124,9 +126,7 @@ func has(t *testing.T, all map[string]object, program, path, want string) {
 		name, label = theOnePod, program
 	}
 	got, err := yaml.Marshal(all[name].at(strings.Fields(path)...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if want := strings.ReplaceAll(want, "LABEL", label) + "\n"; !strings.Contains(string(got), want) {
 		t.Errorf("%s of the %s: got\n%s\nwant\n%s", path, program, got, want)
 	}

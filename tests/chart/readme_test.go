@@ -125,9 +125,7 @@ const mostValues = 105
 func TestTheChartHasNoMoreValuesThanAReaderTakes(t *testing.T) {
 	content := testkit.ReadFile(t, folder+"/values.yaml")
 	var all map[string]any
-	if err := yaml.Unmarshal([]byte(content), &all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.Unmarshal([]byte(content), &all))
 	if got := leaves(all); got > mostValues {
 		t.Errorf("got %d values, want %d at most", got, mostValues)
 	}
@@ -150,9 +148,7 @@ func TestReferenceOfTheValuesIsWhatTheChartSays(t *testing.T) {
 	content := testkit.ReadFile(t, folder+"/values.yaml")
 	raw := testkit.ReadFile(t, folder+"/values.schema.json")
 	var top schema
-	if err := json.Unmarshal([]byte(raw), &top); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(raw), &top))
 	text, _, found := strings.Cut(testkit.ReadFile(t, readme), table)
 	if !found {
 		t.Fatalf("%s has no table of the values", readme)

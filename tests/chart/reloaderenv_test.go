@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // address is that of a webhook, which is a password.
@@ -163,9 +165,7 @@ func TestReloadersVariablesAreWhatTheySay(t *testing.T) {
 				"field":  map[string]string{"ON": "metadata.annotations['1e3']"}, "existing": map[string]any{"1e3": map[string]string{"OFF": "0x10", "N": "1"}},
 			}
 			values, err := yaml.Marshal(map[string]any{"reloader": map[string]any{"deployment": map[string]any{"env": env}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			all := rendered(t, string(values))
 			got := variables(t, all[programs["actuator"]])
 			secretKey := func(secret, key string) string { return "map[secretKeyRef:map[key:" + key + " name:" + secret + "]]" }

@@ -17,9 +17,7 @@ func reloaderDefaults(t *testing.T) map[string]any {
 	t.Helper()
 	content := testkit.ReadFile(t, "testdata/reloader-values.yaml")
 	var values map[string]any
-	if err := yaml.Unmarshal([]byte(content), &values); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.Unmarshal([]byte(content), &values))
 	return values
 }
 
@@ -27,9 +25,7 @@ func reloaderDefaults(t *testing.T) map[string]any {
 func reloaderFile(t *testing.T, others string) string {
 	t.Helper()
 	values := reloaderDefaults(t)
-	if err := yaml.Unmarshal([]byte(others), &values); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.Unmarshal([]byte(others), &values))
 	file := map[string]any{}
 	for path, value := range values {
 		if value == "(none)" {
@@ -46,9 +42,7 @@ func reloaderFile(t *testing.T, others string) string {
 		in[fields[len(fields)-1]] = value
 	}
 	content, err := yaml.Marshal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return string(content)
 }
 

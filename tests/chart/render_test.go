@@ -114,9 +114,7 @@ func overlay(t *testing.T, more, base string, components ...string) string {
 func built(t *testing.T, dir string) string {
 	t.Helper()
 	out, err := testbed.Kustomize(t.Context(), os.Stderr, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return string(out)
 }
 
@@ -124,9 +122,7 @@ func built(t *testing.T, dir string) string {
 func deployFrom(t *testing.T, dir, folder string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("..", "..", "deploy", folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if path, err = filepath.Rel(dir, path); err != nil {
 		t.Fatal(err)
 	}

@@ -45,9 +45,7 @@ func routesOf(t *testing.T, pod string, objects map[string]object) *server.Optio
 	err := embedded.MakeKeys(t.Context(), embedded.KeyOptions{
 		Secrets: folderOfKeys(dir), RoutesNamespace: systemNamespace, Now: time.Now, Random: rand.Reader, Logger: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	files, _ := objects["ConfigMap keyturn-system/keyturn-nats"].at("data").(map[string]any)
 	for name, content := range files {
 		text := strings.ReplaceAll(fmt.Sprint(content), "/etc/keyturn", dir)
@@ -56,13 +54,9 @@ func routesOf(t *testing.T, pod string, objects map[string]object) *server.Optio
 	t.Setenv("POD_NAME", pod)
 	for _, program := range []string{"WATCHER", "ACTUATOR", "READER"} {
 		pair, err := nkeys.CreateUser()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		public, err := pair.PublicKey()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		t.Setenv("NATS_"+program+"_KEY", public)
 	}
 	clients := t.TempDir()
@@ -71,9 +65,7 @@ func routesOf(t *testing.T, pod string, objects map[string]object) *server.Optio
 	t.Setenv("NATS_TLS_KEY", filepath.Join(clients, "tls.key"))
 	t.Setenv("NATS_LISTEN", "0.0.0.0:4222")
 	options, err := server.ProcessConfigFile(filepath.Join(dir, "replicas.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return options
 }
 
@@ -99,9 +91,7 @@ func TestTheRoutesLeadToThePodsAndToNothingElse(t *testing.T) {
 		t.Fatal("the routes do not verify each other")
 	}
 	leaf, err := x509.ParseCertificate(config.Certificates[0].Certificate[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for i, route := range options.Routes {
 		if want := fmt.Sprintf("keyturn-actuator-%d.%s:6222", i, service); route.Host != want {
 			t.Errorf("route %d: got %s, want %s", i, route.Host, want)

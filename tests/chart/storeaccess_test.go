@@ -42,9 +42,7 @@ func grantsAre(t *testing.T, all map[string]object, want workload.StoreAccess) {
 	name := filepath.Join(t.TempDir(), "grants.yaml")
 	testkit.WriteFile(t, name, content)
 	got, err := workload.ReadStoreAccess(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("grants (-want +got):\n%s", diff)
 	}

@@ -20,9 +20,7 @@ import (
 func recipes(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("../../deploy/targets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var names []string
 	for _, entry := range entries {
 		if entry.IsDir() && entry.Name() != "policy" {
@@ -41,9 +39,7 @@ func TestEachRecipeGrantsAndConfinesWhatItLists(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join("../../deploy/targets", recipe, recipe+".yaml")
 			kinds, err := workload.ReadTargets(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			content := testkit.ReadFile(t, file)
 			byKustomize := kustomized(t, "base", "targets", "targets/"+recipe)
 			byChart := rendered(t, content)

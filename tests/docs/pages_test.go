@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const root = "../.."
@@ -18,9 +20,7 @@ func pages(t *testing.T) map[string]string {
 	found := map[string]string{}
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "deploy/*.md", "examples/*.md"} {
 		paths, err := fs.Glob(os.DirFS(root), pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, path := range paths {
 			found[path] = file(t, path)
 		}
@@ -39,9 +39,7 @@ func filesIn(t *testing.T, suffix string, folders ...string) map[string]string {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	return found
 }

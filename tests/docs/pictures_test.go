@@ -27,9 +27,7 @@ func TestAPictureNeedsNothingElse(t *testing.T) {
 				if errors.Is(err, io.EOF) {
 					break
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				element, ok := token.(xml.StartElement)
 				if !ok {
 					continue

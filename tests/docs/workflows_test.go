@@ -33,9 +33,7 @@ type step struct {
 func releaseSteps(t *testing.T) []step {
 	t.Helper()
 	var w workflow
-	if err := yaml.Unmarshal([]byte(file(t, ".github/workflows/release.yaml")), &w); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.Unmarshal([]byte(file(t, ".github/workflows/release.yaml")), &w))
 	return w.Jobs["release"].Steps
 }
 
@@ -46,9 +44,7 @@ func TestWorkflowsCallWhatIsThere(t *testing.T) {
 		targets[target[1]] = true
 	}
 	files, err := filepath.Glob(filepath.Join(root, ".github/workflows/*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	called := map[string]bool{}
 	for _, file := range files {
 		content := testkit.ReadFile(t, file)
@@ -122,9 +118,7 @@ func TestUpdatesAreProposedForWhateverIsBuilt(t *testing.T) {
 			Directories []string
 		}
 	}
-	if err := yaml.Unmarshal([]byte(file(t, ".github/dependabot.yml")), &config); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.Unmarshal([]byte(file(t, ".github/dependabot.yml")), &config))
 	got := map[string][]string{}
 	for _, update := range config.Updates {
 		folders := update.Directories
@@ -134,9 +128,7 @@ func TestUpdatesAreProposedForWhateverIsBuilt(t *testing.T) {
 		got[update.Ecosystem] = append(got[update.Ecosystem], folders...)
 	}
 	modules, err := filepath.Glob(filepath.Join(root, "tests/tools/*/go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := map[string][]string{"gomod": {"/"}, "github-actions": {"/"}}
 	for _, module := range modules {
 		if tool := filepath.Base(filepath.Dir(module)); !strings.HasSuffix(tool, "-oldest") {

@@ -48,9 +48,7 @@ func accept(t *testing.T, clusters map[string]*cluster) {
 	})
 	t.Run("a watcher that is started again rolls for what was changed meanwhile, and for nothing else", func(t *testing.T) {
 		together(t, clusters, func(c *cluster) {
-			if err := c.watcher.Stop(testkit.Patience); err != nil {
-				c.Fatal(err)
-			}
+			testkit.Must(c, c.watcher.Stop(testkit.Patience))
 			c.rotate("shared", "password")
 			c.startWatcher()
 		}, "api", "worker")

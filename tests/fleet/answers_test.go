@@ -31,18 +31,14 @@ func (h *hub) misdirect(clusters ...string) {
 	h.Run("the reader of FLEET", func(t *testing.T) {
 		h := h.with(t)
 		fleet, err := h.jetstream("fleet-operator").Stream(t.Context(), "FLEET")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		before := fleet.CachedInfo().State.Msgs
 		if before == 0 {
 			t.Fatal("FLEET is empty")
 		}
 		connection := h.connect("fleet-reader", nil)
 		for _, subject := range []string{"$JS.API.STREAM.INFO.FLEET", "$JS.API.DIRECT.GET.FLEET.none"} {
-			if err := connection.PublishRequest(subject, "$JS.API.STREAM.PURGE.FLEET", nil); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, connection.PublishRequest(subject, "$JS.API.STREAM.PURGE.FLEET", nil))
 		}
 		testkit.Await(t, "the hub answers what was asked for after that", func(ctx context.Context) bool {
 			_, err := connection.RequestWithContext(ctx, "$JS.API.STREAM.INFO.FLEET", nil)

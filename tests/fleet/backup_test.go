@@ -38,26 +38,18 @@ func snapshot(t *testing.T, connection *nats.Conn, stream string, chunk int) (si
 	t.Helper()
 	inbox := connection.NewInbox()
 	chunks, err := connection.SubscribeSync(inbox)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	request, err := json.Marshal(map[string]any{"deliver_subject": inbox, "chunk_size": chunk, "window_size": chunk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	answer, err := connection.Request("$JS.API.STREAM.SNAPSHOT."+stream, request, testkit.Patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var refused struct{ Error *jetstream.APIError }
 	if err := json.Unmarshal(answer.Data, &refused); err != nil || refused.Error != nil {
 		t.Fatal(err, refused.Error)
 	}
 	for {
 		msg, err := chunks.NextMsg(testkit.Patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if len(msg.Data) == 0 {
 			if status := msg.Header.Get("Status"); status != "" && status != "204" {
 				t.Fatalf("after %d bytes the server says %s %s", size, status, msg.Header.Get("Description"))
@@ -65,9 +57,7 @@ func snapshot(t *testing.T, connection *nats.Conn, stream string, chunk int) (si
 			return size
 		}
 		if size += len(msg.Data); msg.Reply != "" {
-			if err := msg.Respond(nil); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, msg.Respond(nil))
 		}
 	}
 }

@@ -44,9 +44,7 @@ type site struct {
 func newCluster(t *testing.T, name string, options programs.Options) *cluster {
 	t.Helper()
 	b, err := shared()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	plane := b.planes[name]
 	c := &cluster{T: t, site: &site{
 		whole: t, name: name, client: kubernetes.NewForConfigOrDie(plane.Config()), namespace: plane.Namespace(t),
@@ -84,9 +82,7 @@ func (c *cluster) startWatcher() {
 // own waits until a program is ready, and stops it when the test ends.
 func (c *cluster) own(program *programs.Program, err error) *programs.Program {
 	c.Helper()
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	c.whole.Cleanup(func() {
 		// The error is the exit status of a program that the test has killed.
 		_ = program.Stop(testkit.Patience)
@@ -107,9 +103,7 @@ func (c *cluster) rotate(secret string, keys ...string) {
 	for _, key := range keys {
 		c.values[secret][key] = rand.Text()
 	}
-	if err := programs.SetSecret(c.Context(), c.client, c.namespace, secret, c.values[secret]); err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, programs.SetSecret(c.Context(), c.client, c.namespace, secret, c.values[secret]))
 }
 
 // rotateCrowd rotates the Secrets of the crowd, one after the other, so that midway is called while the watcher publishes.
@@ -165,9 +159,7 @@ func (c *cluster) available(name string) {
 func (c *cluster) generations() map[string]int64 {
 	c.Helper()
 	writes, err := c.templates.Writes(c.Context())
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	generations := make(map[string]int64, len(writes))
 	for workload, count := range writes {
 		generations[strings.TrimPrefix(workload, "deployment/")] = count

@@ -35,9 +35,7 @@ func (s *site) secretSubject(name string) string {
 func lastOf(t *testing.T, js jetstream.JetStream, subject string) *nats.Msg {
 	t.Helper()
 	stream, err := js.Stream(t.Context(), events.StreamChanges)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	raw, err := stream.GetLastMsgForSubject(t.Context(), subject)
 	if err != nil {
 		t.Fatalf("%s: %v", subject, err)
@@ -67,9 +65,7 @@ func (h *hub) trespass(victim *cluster) {
 			h := h.with(t)
 			refused := make(chan error, 8)
 			connection := h.connect(tt.user, func(err error) { refused <- err })
-			if err := connection.Publish(tt.subject, nil); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, connection.Publish(tt.subject, nil))
 			if err := testkit.Receive(t, "the refusal", refused); !strings.Contains(strings.ToLower(err.Error()), "permissions violation for publish") {
 				t.Errorf("got %v, want it refused", err)
 			}
@@ -116,9 +112,7 @@ func (h *hub) forge(intruder string, c, victim *cluster) {
 
 	// The stream is made to take the events of others.
 	stream, err := js.Stream(h.Context(), events.StreamChanges)
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, err)
 	config := stream.CachedInfo().Config
 	config.Subjects = []string{"keyturn.v1.>"}
 	if _, err := js.UpdateStream(h.Context(), config); err != nil {
@@ -134,9 +128,7 @@ func (h *hub) forge(intruder string, c, victim *cluster) {
 	h.publishMsg(js, old)
 
 	b, err := bus.Open(h.Context(), h.connect(c.name+"-actuator", nil), c.name, nil)
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, err)
 	// The actuator does not read the subjects of other clusters.
 	const reason = events.ReasonSubjectMismatch
 	c.eventually(handed.Subject+" is a dead letter", func(ctx context.Context) bool {

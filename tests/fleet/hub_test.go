@@ -8,6 +8,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestClustersThatShareANATS(t *testing.T) {
@@ -42,9 +43,7 @@ func (h *hub) killLeader(c *cluster) {
 	before := c.generations()
 	js := h.jetstream(c.name + "-operator")
 	stream, err := js.Stream(c.Context(), events.StreamChanges)
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	leader := slices.IndexFunc(h.Servers, func(server *testbed.NATSServer) bool {
 		return server.Process().Name() == stream.CachedInfo().Cluster.Leader
 	})

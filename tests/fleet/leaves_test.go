@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // TestClustersWithANATSOfTheirOwn has clusters roll where most is between a cluster and the hub; the other topologies have the same
@@ -56,13 +57,9 @@ func (h *hub) embeddedLeaf(name string) programs.Options {
 		filepath.Join(h.Dir, "keys", name+"-reader.pub"),
 	} {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			h.Fatal(err)
-		}
+		testkit.Must(h, err)
 		text[filepath.Base(file)] = strings.TrimSpace(string(content))
-		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), content, 0o600); err != nil {
-			h.Fatal(err)
-		}
+		testkit.Must(h, os.WriteFile(filepath.Join(dir, filepath.Base(file)), content, 0o600))
 	}
 	return programs.Options{
 		Env: []string{

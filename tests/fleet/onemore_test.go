@@ -24,9 +24,7 @@ func TestOneMoreClusterDisturbsNobody(t *testing.T) {
 	// The first time makes the accounts, the second one what they import.
 	for round := 1; round <= 2; round++ {
 		for _, server := range h.Servers {
-			if err := server.Process().Signal(syscall.SIGHUP); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, server.Process().Signal(syscall.SIGHUP))
 			testkit.Await(t, "the server has read its files", func(context.Context) bool {
 				return strings.Count(server.Process().Output(), "Reloaded server configuration") == round
 			})

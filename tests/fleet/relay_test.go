@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // relay stands before servers, as a load balancer does, so that a test can cut the connections to them.
@@ -24,9 +26,7 @@ type relay struct {
 func newRelay(t *testing.T, targets ...string) *relay {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	r := &relay{listener: listener, targets: targets, open: map[net.Conn]struct{}{}}
 	ctx := t.Context()
 	r.wg.Go(func() { r.serve(ctx) })

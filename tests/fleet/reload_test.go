@@ -35,9 +35,7 @@ func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
 	untilRefused(t, server, options)
 	options.CAFile = folder
 	connection, err := bus.Connect(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(connection.Close)
 	connectsAgain := func(times uint64) {
 		t.Helper()
@@ -48,28 +46,20 @@ func TestKeysAndCertificatesAreReplacedWithoutARestart(t *testing.T) {
 
 	t.Run("the key of the program", func(t *testing.T) {
 		old, err := os.ReadFile(filepath.Join(h.Dir, "keys", "eu-watcher.pub"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		public := testkit.NewNATSUser(t, filepath.Join(h.Dir, "keys"), "eu-watcher")
 		substitute(t, filepath.Join(h.Dir, "eu", "accounts.conf"), strings.TrimSpace(string(old)), public)
 		// The server throws out whom it does not know any more.
-		if err := server.Process().Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, server.Process().Signal(syscall.SIGHUP))
 		connectsAgain(1)
 	})
 	t.Run("the certificates of both, and their authority", func(t *testing.T) {
 		fresh, err := testbed.NewCertificates(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		replace(t, h.Certificates, fresh)
 		replace(t, mine, fresh)
 		reloads := strings.Count(server.Process().Output(), "Reloaded server configuration")
-		if err := server.Process().Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, server.Process().Signal(syscall.SIGHUP))
 		testkit.Await(t, "the server has read its files", func(context.Context) bool {
 			return strings.Count(server.Process().Output(), "Reloaded server configuration") > reloads
 		})
@@ -106,15 +96,11 @@ func untilRefused(t *testing.T, server *testbed.NATSServer, options bus.ConnectO
 func substitute(t *testing.T, path, old, replacement string) {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if !bytes.Contains(content, []byte(old)) {
 		t.Fatalf("%s has no %q", path, old)
 	}
-	if err := os.WriteFile(path, bytes.ReplaceAll(content, []byte(old), []byte(replacement)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, bytes.ReplaceAll(content, []byte(old), []byte(replacement)), 0o600))
 }
 
 // replace copies certificates over others.
@@ -122,11 +108,7 @@ func replace(t *testing.T, to, from testbed.Certificates) {
 	t.Helper()
 	for target, source := range map[string]string{to.CA: from.CA, to.Cert: from.Cert, to.Key: from.Key} {
 		content, err := os.ReadFile(source)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(target, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
+		testkit.Must(t, os.WriteFile(target, content, 0o600))
 	}
 }

@@ -29,19 +29,13 @@ func TestClustersLeaveAHubHealthy(t *testing.T) {
 			h.render("", after...)
 			h.declare("fleet", "fleet")
 			if len(after) == 1 {
-				if err := h.jetstream("fleet-operator").DeleteStream(t.Context(), "FLEET-ap"); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, h.jetstream("fleet-operator").DeleteStream(t.Context(), "FLEET-ap"))
 			}
 			for _, stream := range []string{events.StreamChanges, events.StreamHistory, events.StreamDeadLetters} {
-				if err := operator.DeleteStream(t.Context(), stream); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, operator.DeleteStream(t.Context(), stream))
 			}
 			for _, server := range h.Servers {
-				if err := server.Process().Signal(syscall.SIGHUP); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, server.Process().Signal(syscall.SIGHUP))
 				testkit.Await(t, "the server has read its files", func(context.Context) bool {
 					return strings.Contains(server.Process().Output(), "Reloaded server configuration")
 				})

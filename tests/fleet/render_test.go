@@ -12,6 +12,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // seed matches the seed of a user.
@@ -80,9 +81,7 @@ func TestRenderKeepsItsSettings(t *testing.T) {
 func (h *hub) run(variables ...string) func(clusters ...string) (string, error) {
 	h.Helper()
 	nk, err := build.Binary(h.Context(), os.Stderr, build.NATSKeys)
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, err)
 	return func(clusters ...string) (string, error) {
 		script := exec.Command("sh", append([]string{filepath.Join(deployed, "render.sh"), h.Dir}, clusters...)...)
 		script.Env = append([]string{"PATH=" + os.Getenv("PATH"), "NK=" + nk}, variables...)
@@ -153,8 +152,6 @@ func (h *hub) files() map[string]string {
 		files[name] = string(content)
 		return err
 	})
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, err)
 	return files
 }

@@ -50,9 +50,7 @@ func render(t *testing.T, clusters ...string) *hub {
 func renderWithStores(t *testing.T, stores string, clusters ...string) *hub {
 	t.Helper()
 	written, err := testbed.NewNATSHub(deployed, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	h := &hub{
 		T: t, NATSHub: written, leaves: map[string]*testbed.NATSServer{}, embedded: map[string]string{}, links: map[string]*relay{},
 	}
@@ -62,17 +60,13 @@ func renderWithStores(t *testing.T, stores string, clusters ...string) *hub {
 
 func (h *hub) render(stores string, clusters ...string) {
 	h.Helper()
-	if err := h.Render(h.Context(), stores, clusters...); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, h.Render(h.Context(), stores, clusters...))
 }
 
 // start starts the three servers and the leaf nodes of the clusters, and declares the streams except FLEET.
 func (h *hub) start(clusters ...string) {
 	h.Helper()
-	if err := h.Prepare(h.Context(), h.TempDir()); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, h.Prepare(h.Context(), h.TempDir()))
 	for _, server := range h.Servers {
 		h.own(server)
 	}
@@ -100,9 +94,7 @@ func (h *hub) startClusters(clusters ...string) {
 func (h *hub) server(name, config string) *testbed.NATSServer {
 	h.Helper()
 	server, err := h.Server(h.Context(), name, config, h.TempDir())
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, err)
 	h.own(server)
 	return server
 }
@@ -120,9 +112,7 @@ func (h *hub) own(server *testbed.NATSServer) {
 // launch starts servers and waits for all of them.
 func (h *hub) launch(servers ...*testbed.NATSServer) {
 	h.Helper()
-	if err := testbed.LaunchNATS(h.Context(), servers...); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, testbed.LaunchNATS(h.Context(), servers...))
 }
 
 // addresses returns the addresses of the three servers.
@@ -175,9 +165,7 @@ func (h *hub) connect(user string, complaints func(error)) *nats.Conn {
 	ctx, stop := running.WithTimeout(h.Context(), testkit.Patience)
 	defer stop()
 	connection, err := bus.Connect(ctx, options, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { complaints(err) }))
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, err)
 	h.Cleanup(connection.Close)
 	return connection
 }
@@ -185,9 +173,7 @@ func (h *hub) connect(user string, complaints func(error)) *nats.Conn {
 func (h *hub) jetstream(user string) jetstream.JetStream {
 	h.Helper()
 	js, err := jetstream.New(h.connect(user, nil))
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, err)
 	return js
 }
 
@@ -210,8 +196,6 @@ func (h *hub) declare(account string, files ...string) {
 func (h *hub) declareFleet() {
 	h.Helper()
 	files, err := h.FleetStreams()
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, err)
 	h.declare("fleet", files...)
 }

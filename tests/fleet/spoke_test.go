@@ -46,9 +46,7 @@ func (h *hub) overhear(intruder string) <-chan *nats.Msg {
 	if _, err := connection.ChanSubscribe("_R_.>", answers); err != nil {
 		h.Fatal(err)
 	}
-	if err := connection.Flush(); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, connection.Flush())
 	return answers
 }
 
@@ -70,18 +68,14 @@ func (h *hub) impersonate(intruder string, answers <-chan *nats.Msg, own, victim
 	})
 	js := h.jetstream(intruder)
 	stream, err := js.Stream(h.Context(), events.StreamChanges)
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, err)
 	config := stream.CachedInfo().Config
 	config.Subjects = []string{"keyturn.v1.>"}
 	if _, err := js.UpdateStream(h.Context(), config); err != nil {
 		h.Fatal(err)
 	}
 	forged := "keyturn.v1." + victim + ".secret.shop.db"
-	if err := js.DeleteConsumer(h.Context(), events.StreamChanges, taken.Name); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, js.DeleteConsumer(h.Context(), events.StreamChanges, taken.Name))
 	if _, err := js.CreatePushConsumer(h.Context(), events.StreamChanges, jetstream.ConsumerConfig{
 		Name: taken.Name, DeliverSubject: taken.Config.DeliverSubject, FilterSubjects: []string{"keyturn.v1." + own + ".>", forged},
 		AckPolicy: jetstream.AckNonePolicy, FlowControl: true, IdleHeartbeat: taken.Config.IdleHeartbeat, MaxDeliver: 1,
@@ -97,9 +91,7 @@ func (h *hub) impersonate(intruder string, answers <-chan *nats.Msg, own, victim
 		h.Errorf("FLEET has %v as events of %s, want the one that it has published", got, victim)
 	}
 	reader, err := bus.OpenFleet(h.Context(), h.connect("fleet-reader", nil), "FLEET")
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, err)
 	var members []bus.Member
 	testkit.Await(h.T, "each cluster is checked, and only "+own+" has events of another: "+victim, func(ctx context.Context) bool {
 		members, err = reader.Members(ctx)
@@ -124,9 +116,7 @@ func (h *hub) changeConsumer(intruder string) {
 	}
 	h.attack(intruder, func(connection *nats.Conn) { h.askFor(connection, known, known, attacks+known) })
 	consumer, err := owner.Consumer(h.Context(), events.StreamChanges, durable)
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, err)
 	if got := consumer.CachedInfo().Config; got.FilterSubject != want.FilterSubject {
 		h.Errorf("the consumer of the hub's projector has the filter %q, want %q", got.FilterSubject, want.FilterSubject)
 	}
@@ -183,12 +173,8 @@ func (h *hub) askFor(connection *nats.Conn, name, durable, reply string) {
 		Name: name, Durable: durable, FilterSubject: "keyturn.v1.hub.openbao.>", AckPolicy: jetstream.AckExplicitPolicy,
 	}
 	request, err := json.Marshal(map[string]any{"stream_name": events.StreamChanges, "config": config})
-	if err != nil {
-		h.Fatal(err)
-	}
-	if err := connection.PublishRequest("$JS.hub.API.CONSUMER.CREATE.CHANGES."+name+".keyturn.v1.hub.openbao.>", reply, request); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, err)
+	testkit.Must(h, connection.PublishRequest("$JS.hub.API.CONSUMER.CREATE.CHANGES."+name+".keyturn.v1.hub.openbao.>", reply, request))
 }
 
 // reachOut sends what would change streams and consumers of others, if the hub let it through.
@@ -224,9 +210,7 @@ func (h *hub) reachOut(intruder string) {
 				"STREAM.DELETE.CHANGES": "", "STREAM.PURGE.CHANGES": "", "STREAM.DELETE.FLEET": "", "STREAM.DELETE.FLEET-us": "", "STREAM.PURGE.FLEET-us": "",
 				"CONSUMER.PAUSE.CHANGES.webhook-hub": pause, "CONSUMER.DELETE.CHANGES.webhook-hub": "", "CONSUMER.DELETE.CHANGES.webhook-us": "",
 			} {
-				if err := connection.PublishRequest(domain+"."+request, attacks+domain+"."+request, []byte(body)); err != nil {
-					h.Fatal(err)
-				}
+				testkit.Must(h, connection.PublishRequest(domain+"."+request, attacks+domain+"."+request, []byte(body)))
 			}
 		}
 	})

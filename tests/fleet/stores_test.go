@@ -31,9 +31,7 @@ func (h *hub) shareStores(stores, member, spoke string) {
 	subject := "keyturn.v1." + stores + "." + aPath
 	refused := make(chan error, 8)
 	connection := h.connect(member+"-watcher", func(err error) { refused <- err })
-	if err := connection.PublishMsg(nats.NewMsg(subject)); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, connection.PublishMsg(nats.NewMsg(subject)))
 	if err := testkit.Receive(h.T, "the refusal", refused); !strings.Contains(err.Error(), subject) {
 		h.Errorf("got %v, want a refusal of %s", err, subject)
 	}

@@ -64,16 +64,12 @@ func messages(t *testing.T, js jetstream.JetStream, stream string, subjects ...s
 		return nil
 	}
 	batch, err := consumer.Messages()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer batch.Stop()
 	var got []message
 	for ; left > 0; left-- {
 		msg, err := batch.Next(jetstream.NextMaxWait(testkit.Patience))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		got = append(got, message{subject: msg.Subject(), id: msg.Headers().Get(nats.MsgIdHdr)})
 	}
 	return got

@@ -13,6 +13,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // archive is an OCI archive: its files by name.
@@ -40,9 +42,7 @@ type manifest struct {
 func readArchive(t *testing.T, path string) archive {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer file.Close()
 	a := archive{}
 	for name, f := range readTar(t, file) {
@@ -87,9 +87,7 @@ func (a archive) unpack(t *testing.T, m manifest) map[string]file {
 	files := map[string]file{}
 	for _, layer := range m.Layers {
 		r, err := gzip.NewReader(bytes.NewReader(a.blob(t, layer, nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		maps.Copy(files, readTar(t, r))
 	}
 	return files
@@ -103,13 +101,9 @@ func readTar(t *testing.T, from io.Reader) map[string]file {
 		if errors.Is(err, io.EOF) {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		content, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		files[header.Name] = file{header, content}
 	}
 }

@@ -32,9 +32,7 @@ func TestTheImage(t *testing.T) {
 	path := filepath.Join(dir, "keyturn.tar")
 	a := readArchive(t, path)
 	var top, index manifest
-	if err := json.Unmarshal(a["index.json"], &top); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(a["index.json"], &top))
 	a.blob(t, top.Manifests[0], &index)
 	stamps := stampsOf(t, filepath.Join(dir, "linux_amd64", "watcher"))
 
@@ -89,9 +87,7 @@ func TestTheImage(t *testing.T) {
 	})
 	t.Run("has the name by which a kubelet looks for a short one", func(t *testing.T) {
 		var short manifest
-		if err := json.Unmarshal(readArchive(t, pack(t, "keyturn:devel"))["index.json"], &short); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal(readArchive(t, pack(t, "keyturn:devel"))["index.json"], &short))
 		if got, want := short.Manifests[0].Annotations["io.containerd.image.name"], "docker.io/library/keyturn:devel"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -165,9 +161,7 @@ func checkImage(t *testing.T, a archive, d descriptor, notes map[string]string) 
 // checkProgram runs a program of the image.
 func checkProgram(t *testing.T, program string, f file) {
 	path := filepath.Join(t.TempDir(), program)
-	if err := os.WriteFile(path, f.content, os.FileMode(f.header.Mode)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, f.content, os.FileMode(f.header.Mode)))
 	stamps := stampsOf(t, path)
 	out := command(t, path, "--version")
 	commit := "commit " + stamps["vcs.revision"]
@@ -204,9 +198,7 @@ func checkSBOM(t *testing.T, a archive, d, subject descriptor, binaries string) 
 	}
 	for _, dependency := range bom.Dependencies {
 		info, err := buildinfo.ReadFile(filepath.Join(binaries, dependency.Ref))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		want := []string{"pkg:golang/stdlib@" + strings.TrimPrefix(info.GoVersion, "go")}
 		for _, module := range info.Deps {
 			want = append(want, "pkg:golang/"+module.Path+"@"+module.Version)
@@ -244,9 +236,7 @@ func command(t *testing.T, program string, args ...string) string {
 func stampsOf(t *testing.T, path string) map[string]string {
 	t.Helper()
 	info, err := buildinfo.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	stamps := map[string]string{}
 	for _, setting := range info.Settings {
 		stamps[setting.Key] = setting.Value
@@ -262,8 +252,6 @@ func digest(t *testing.T, path string) [sha256.Size]byte {
 func absolute(t *testing.T, path string) string {
 	t.Helper()
 	path, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return path
 }

@@ -23,9 +23,7 @@ func checkModules(t *testing.T, binaries string) {
 	for _, platform := range []string{"linux_amd64", "linux_arm64"} {
 		for _, program := range []string{"actuator", "keyturn", "watcher"} {
 			info, err := buildinfo.ReadFile(filepath.Join(binaries, platform, program))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			for _, module := range info.Deps {
 				if module.Replace != nil {
 					t.Errorf("%s: %s is replaced by %s, want no module that is replaced", program, module.Path, module.Replace.Path)

@@ -44,13 +44,9 @@ func TestEverythingInDeployIsAdmittedAsRestricted(t *testing.T) {
 	for name, dir := range overlays(t) {
 		t.Run(name, func(t *testing.T) {
 			rendered, err := testbed.Kustomize(t.Context(), os.Stderr, dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			objects, err := testbed.ReadManifests(strings.NewReader(string(rendered)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if len(objects) == 0 {
 				t.Fatal("it is empty")
 			}
@@ -67,9 +63,7 @@ func overlays(t *testing.T) map[string]string {
 	t.Helper()
 	overlays := map[string]string{}
 	root := t.TempDir()
-	if err := os.CopyFS(filepath.Join(root, "deploy"), os.DirFS("../../deploy")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.CopyFS(filepath.Join(root, "deploy"), os.DirFS("../../deploy")))
 	deploy := filepath.Join(root, "deploy")
 	err := filepath.WalkDir(deploy, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Name() != "kustomization.yaml" {
@@ -110,9 +104,7 @@ func overlays(t *testing.T) map[string]string {
 		content = fmt.Appendf(nil, "resources: [../deploy/%s]\n%s: [%s../deploy/%s]\n", base, field, before, name)
 		return os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), content, 0o600)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return overlays
 }
 
@@ -144,9 +136,7 @@ func newAdmission(t *testing.T) *admission {
 			t.Fatal(err)
 		}
 	}
-	if err := plane.Apply(t.Context(), "../../deploy/base/priorityclass.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.Apply(t.Context(), "../../deploy/base/priorityclass.yaml"))
 	return a
 }
 
@@ -173,9 +163,7 @@ func (a *admission) admit(t *testing.T, object *unstructured.Unstructured) {
 		resource = a.client.Resource(mapping.Resource).Namespace(a.namespace)
 	}
 	content, err := object.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	force := true
 	_, err = resource.Patch(t.Context(), object.GetName(), types.ApplyPatchType, content, metav1.PatchOptions{
 		DryRun: []string{metav1.DryRunAll}, FieldManager: "install", FieldValidation: metav1.FieldValidationStrict, Force: &force,
@@ -207,9 +195,7 @@ func podTemplate(t *testing.T, object *unstructured.Unstructured) (template core
 	if err != nil || !ok {
 		return template, false
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &template); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(content, &template))
 	claims, _, _ := unstructured.NestedSlice(object.Object, "spec", "volumeClaimTemplates")
 	for _, claim := range claims {
 		volumeName, _, _ := unstructured.NestedString(claim.(map[string]any), "metadata", "name")

@@ -35,9 +35,7 @@ spec:
 func TestArgoCDIsSyncedWithAndWithoutTheJobOfTheKeys(t *testing.T) {
 	testkit.Nightly(t)
 	server, err := plane.StartArgoCD(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	server.StopAfter(t)
 	k := newKubelet(t, plane.Namespace(t))
 	repository := keysRepository(t, k.namespace)
@@ -66,9 +64,7 @@ func TestArgoCDIsSyncedWithAndWithoutTheJobOfTheKeys(t *testing.T) {
 		t.Fatalf("got %d Jobs, %v, want one", len(made.Items), err)
 	}
 	background := metav1.DeletePropagationBackground
-	if err := jobs.Delete(t.Context(), made.Items[0].Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, jobs.Delete(t.Context(), made.Items[0].Name, metav1.DeleteOptions{PropagationPolicy: &background}))
 	refresh := []byte(`{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"hard"}}}`)
 	if _, err := apps.Patch(t.Context(), k.namespace, types.MergePatchType, refresh, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // auditToken authenticates a store to the receiver of its audit.
@@ -39,16 +41,12 @@ func (c *components) post(authorities []byte, token string, line []byte) int {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(c.Context(), http.MethodPost, "https://"+c.audit+"/v1/audit/bao", bytes.NewReader(line))
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	response.Body.Close()
 	return response.StatusCode
 }

@@ -108,9 +108,7 @@ func (b *bench) dryRun() {
 func (b *bench) start(account, binary string, args ...string) *programs.Program {
 	b.Helper()
 	kubeconfig, err := plane.ServiceAccountKubeconfig(b.Context(), b.home, account)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	common := []string{"--cluster", benchCluster, "--kubeconfig", kubeconfig, "--metrics-addr", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"}
 	return &programs.Program{Process: process.Run(b.T, process.Options{
 		Path: binary, Args: slices.Concat(common, args, b.args[account]), Name: strings.TrimPrefix(account, "keyturn-"),

@@ -68,9 +68,7 @@ func (b *bench) give(given rights.Grant, name string) {
 		_, problems[1] = rbac.RoleBindings(namespace).Create(ctx,
 			&rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
 	}
-	if err := errors.Join(problems[:]...); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, errors.Join(problems[:]...))
 }
 
 // may reports whether the API server lets an account of the test use a permission.
@@ -90,9 +88,7 @@ func (b *bench) may(ctx context.Context, p rights.Permission) bool {
 func (b *bench) confine() {
 	b.Helper()
 	policy, err := programs.ReadPolicy("../../deploy", "")
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	apply(b.T, strings.ReplaceAll(policy, programs.SystemNamespace, b.home))
 	b.Cleanup(func() {
 		policies, ctx := b.kube.AdmissionregistrationV1(), context.WithoutCancel(b.Context())
@@ -104,21 +100,15 @@ func (b *bench) confine() {
 		}
 	})
 	config, err := plane.ServiceAccountConfig(b.Context(), b.home, rights.ActuatorAccount)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := programs.AwaitPolicy(b.Context(), kubernetes.NewForConfigOrDie(config), b.home); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
+	testkit.Must(b, programs.AwaitPolicy(b.Context(), kubernetes.NewForConfigOrDie(config), b.home))
 }
 
 // requests are those that the accounts have made since the scene was prepared.
 func (b *bench) requests() []testbed.AuditEntry {
 	b.Helper()
 	entries, end, err := plane.AuditSince(b.read)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	b.read = end
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.User, testbed.ServiceAccountUser(b.home, "")) {

@@ -36,9 +36,7 @@ patches:
 func TestCertManagerIssuesAndRenewsTheCertificateOfNATS(t *testing.T) {
 	t.Parallel()
 	manager, err := plane.StartCertManager(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	manager.StopAfter(t)
 	w := workloads{t, kubernetes.NewForConfigOrDie(plane.Config()), plane.Namespace(t)}
 	k := newKubelet(t, w.namespace)
@@ -125,9 +123,7 @@ func (k *kubelet) mounted() string {
 	k.Helper()
 	folder := filepath.Join(k.dir, "secret-keyturn-nats-tls")
 	pair, err := tls.LoadX509KeyPair(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
-	if err != nil {
-		k.Fatal(err)
-	}
+	testkit.Must(k, err)
 	return fmt.Sprint(pair.Leaf.SerialNumber)
 }
 
@@ -135,23 +131,17 @@ func (k *kubelet) mounted() string {
 func (k *kubelet) presented(program string) string {
 	k.Helper()
 	credentials, err := nats.NkeyOptionFromSeed(filepath.Join(k.dir, "secret-keyturn-nats-"+program, program+".nk"))
-	if err != nil {
-		k.Fatal(err)
-	}
+	testkit.Must(k, err)
 	connection, err := nats.Connect(k.nats, credentials, nats.Timeout(testkit.Patience), nats.Secure(&tls.Config{
 		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, //nolint:gosec // what it presents is looked at, trusted or not
 		VerifyConnection: func(state tls.ConnectionState) error {
 			return k.isFor(state.PeerCertificates[0])
 		},
 	}))
-	if err != nil {
-		k.Fatal(err)
-	}
+	testkit.Must(k, err)
 	defer connection.Close()
 	state, err := connection.TLSConnectionState()
-	if err != nil {
-		k.Fatal(err)
-	}
+	testkit.Must(k, err)
 	return fmt.Sprint(state.PeerCertificates[0].SerialNumber)
 }
 

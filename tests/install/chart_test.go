@@ -153,9 +153,7 @@ func (r *release) upgradesToTheSame() {
 	background := metav1.DeletePropagationBackground
 	err := r.kube.BatchV1().Jobs(programs.SystemNamespace).DeleteCollection(r.Context(),
 		metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=keyturn-keys"})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	r.eventuallyPods("keys", 0, "")
 	r.upgrade()
 	if got, want := r.history(), history+1; got != want {

@@ -39,9 +39,7 @@ func (c *commands) link(name, path string) {
 	if err == nil {
 		err = os.Symlink(path, filepath.Join(c.dir, name))
 	}
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 }
 
 // next takes the first command that is left and begins so.

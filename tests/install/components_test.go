@@ -61,9 +61,7 @@ func TestTheComponentsReceiveTheAuditOfAStoreAndSendTraces(t *testing.T) {
 	received := traces.Receive(t)
 	c := newComponents(t, "", []string{"keys", "audit", "actuator"}, "openbao-audit", "otlp")
 	files, err := testbed.NewCertificates(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	store := httptest.NewServer(http.HandlerFunc(answerAsStore))
 	t.Cleanup(store.Close)
 	mounted := filepath.Join(c.dir, "secret-keyturn-openbao")
@@ -106,9 +104,7 @@ func newComponents(t *testing.T, more string, programs []string, names ...string
 	}
 	applyOverlay(t, c.namespace, strings.Replace(componentsOverlay, "COMPONENTS", strings.Join(names, ", "), 1)+more)
 	list, err := c.client.NetworkingV1().NetworkPolicies(c.namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c.policies = list.Items
 	for _, program := range programs {
 		testkit.Await(t, "there is a pod of the "+program, func(context.Context) bool { return len(c.pods(program)) > 0 })
@@ -136,14 +132,10 @@ func (c *components) awaitRotated(path events.StorePath) {
 		URL: "nats://" + c.nats, CredsFile: filepath.Join(c.dir, "secret-keyturn-nats-actuator", "actuator.nk"),
 		CAFile: filepath.Join(c.dir, "items-of-keyturn-nats-tls", "ca.crt"), Cluster: "prod-eu", Role: "actuator",
 	})
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	defer connection.Close()
 	reader, err := bus.OpenFleet(c.Context(), connection, events.StreamChanges)
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	testkit.Await(c.T, "the write is on the stream", func(ctx context.Context) bool {
 		last, err := reader.Last(ctx, events.Subject("prod-eu", path.Source()))
 		if err != nil {

@@ -29,9 +29,7 @@ func (c *components) openBao(files map[string][]byte) {
 	if apierrors.IsAlreadyExists(err) {
 		_, err = secrets.Update(c.Context(), secret, metav1.UpdateOptions{})
 	}
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 }
 
 // receives maps the Service of the watcher's receiver to this machine, by the pod's port. The store is in its own namespace, the
@@ -39,9 +37,7 @@ func (c *components) openBao(files map[string][]byte) {
 func (c *components) receives(name, store string) {
 	c.Helper()
 	service, err := c.client.CoreV1().Services(c.namespace).Get(c.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, err)
 	pod := c.pod("audit")
 	if !labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels)) || len(service.Spec.Ports) != 1 {
 		c.Fatalf("Service %s: got selector %v and ports %v, want one port of the receiver", name, service.Spec.Selector, service.Spec.Ports)
@@ -93,13 +89,9 @@ func (c *components) sends(receiver *traces.Receiver, programs ...string) {
 		pod := c.pod(program)
 		endpoint := c.environment(pod, pod.Spec.Containers[0])["OTEL_EXPORTER_OTLP_ENDPOINT"]
 		address, err := url.Parse(endpoint)
-		if err != nil {
-			c.Fatal(err)
-		}
+		testkit.Must(c, err)
 		port, err := strconv.Atoi(address.Port())
-		if err != nil {
-			c.Fatal(err)
-		}
+		testkit.Must(c, err)
 		_, namespace, _ := strings.Cut(address.Hostname(), ".")
 		if !c.opens(program, namespace, false, port) {
 			c.Errorf("no policy lets the %s send traces to %s", program, endpoint)

@@ -60,15 +60,11 @@ func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	f := &fleet{T: t, client: dynamic.NewForConfigOrDie(plane.Config())}
 	f.own, f.keyturn = testbed.NewRepository(t, "fleet"), testbed.NewRepository(t, "keyturn")
-	if err := os.CopyFS(filepath.Join(f.keyturn.Dir, "deploy"), os.DirFS("../../deploy")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.CopyFS(filepath.Join(f.keyturn.Dir, "deploy"), os.DirFS("../../deploy")))
 	if _, err := f.keyturn.Commit(t.Context(), "what is being tested"); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.keyturn.Tag(t.Context(), testkit.Version(t, "../..")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, f.keyturn.Tag(t.Context(), testkit.Version(t, "../..")))
 	f.write("kustomization.yaml", "resources: []\n")
 	if _, err := f.own.Commit(t.Context(), "begin"); err != nil {
 		t.Fatal(err)
@@ -125,9 +121,7 @@ func (f *fleet) write(name, content string) {
 func (f *fleet) push(message string) {
 	f.Helper()
 	commit, err := f.own.Commit(f.Context(), message)
-	if err != nil {
-		f.Fatal(err)
-	}
+	testkit.Must(f, err)
 	f.request(gitRepositories, "fleet")
 	f.eventually("flux has applied the commit", func(ctx context.Context) bool {
 		return strings.HasSuffix(f.field(ctx, "fleet", "lastAppliedRevision"), commit) && f.condition(ctx, "fleet").Status == metav1.ConditionTrue
@@ -152,9 +146,7 @@ func (f *fleet) request(resource schema.GroupVersionResource, name string) strin
 	request := fmt.Sprintf("%s-%d", f.Name(), f.requests)
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, request)
 	_, err := f.client.Resource(resource).Namespace(testbed.FluxNamespace).Patch(f.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	testkit.Must(f, err)
 	return request
 }
 
@@ -168,13 +160,9 @@ func (f *fleet) field(ctx context.Context, name, field string) string {
 func (f *fleet) condition(ctx context.Context, name string) metav1.Condition {
 	status := f.status(ctx, name)
 	raw, err := json.Marshal(status["conditions"])
-	if err != nil {
-		f.Fatal(err)
-	}
+	testkit.Must(f, err)
 	var conditions []metav1.Condition
-	if err := json.Unmarshal(raw, &conditions); err != nil {
-		f.Fatal(err)
-	}
+	testkit.Must(f, json.Unmarshal(raw, &conditions))
 	for _, condition := range conditions {
 		if condition.Type == "Ready" && condition.ObservedGeneration == status["generation"] {
 			return condition

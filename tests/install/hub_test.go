@@ -28,13 +28,9 @@ type hub struct {
 func newHub(t *testing.T, clusters ...string) *hub {
 	t.Helper()
 	written, err := testbed.NewNATSHub("../../deploy/nats", t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	h := &hub{T: t, NATSHub: written}
-	if err := errors.Join(h.Render(t.Context(), "", clusters...), h.Prepare(t.Context(), t.TempDir())); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(h.Render(t.Context(), "", clusters...), h.Prepare(t.Context(), t.TempDir())))
 	for _, server := range h.Servers {
 		t.Cleanup(func() {
 			server.Stop()
@@ -49,9 +45,7 @@ func newHub(t *testing.T, clusters ...string) *hub {
 // start starts the servers, and waits until the leaf node of a cluster has found them.
 func (h *hub) start(cluster string) {
 	h.Helper()
-	if err := testbed.LaunchNATS(h.Context(), h.Servers...); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, testbed.LaunchNATS(h.Context(), h.Servers...))
 	testkit.Await(h.T, "the leaf node of "+cluster+" is connected", func(ctx context.Context) bool {
 		return slices.ContainsFunc(h.Servers, func(server *testbed.NATSServer) bool {
 			accounts, err := server.LeafAccounts(ctx)
@@ -68,14 +62,10 @@ func (h *hub) declare(account string, files ...string) {
 	connection, err := bus.Connect(ctx, bus.ConnectOptions{
 		URL: h.URL(), CredsFile: h.Seed(account + "-operator"), CAFile: h.Certificates.CA, Name: "test", Cluster: account,
 	})
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, err)
 	defer connection.Close()
 	js, err := jetstream.New(connection)
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, err)
 	testkit.Await(h.T, "the streams of "+account+" are declared", func(ctx context.Context) bool {
 		err = h.Declare(ctx, js, files...)
 		return err == nil
@@ -86,9 +76,7 @@ func (h *hub) declare(account string, files ...string) {
 func (h *hub) declareFleet() {
 	h.Helper()
 	files, err := h.FleetStreams()
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h, err)
 	h.declare("fleet", files...)
 }
 

@@ -103,9 +103,7 @@ func TestFluxInstallsKeyturnForANamespace(t *testing.T) { install(t, "namespaced
 
 // install installs Keyturn from a folder of deploy/flux, checks that it works, and uninstalls it.
 func install(t *testing.T, folder, namespace string) {
-	if err := plane.Apply(t.Context(), "testdata/monitoring-crds.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.Apply(t.Context(), "testdata/monitoring-crds.yaml"))
 	i := newFluxInstallation(t, folder, namespace)
 	i.prepare()
 	i.part("flux applies the workloads", func() {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // installation is Keyturn in the cluster, however it was installed, and its processes.
@@ -84,9 +85,7 @@ func (i *installation) start() {
 func (i *installation) generation(deployment string) int64 {
 	i.Helper()
 	object, err := i.kube.AppsV1().Deployments(i.namespace).Get(i.Context(), deployment, metav1.GetOptions{})
-	if err != nil {
-		i.Fatal(err)
-	}
+	testkit.Must(i, err)
 	return object.Generation
 }
 
@@ -101,9 +100,7 @@ func (i *installation) resource(object *unstructured.Unstructured) dynamic.Resou
 	i.Helper()
 	gvk := object.GroupVersionKind()
 	mapping, err := i.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		i.Fatal(err)
-	}
+	testkit.Must(i, err)
 	if object.GetNamespace() == "" {
 		return i.objects.Resource(mapping.Resource)
 	}

@@ -46,9 +46,7 @@ func TestEachRightOfTheJobOfTheKeysIsUsed(t *testing.T) {
 	j.makeCertificate(time.Now().AddDate(-8, 0, 0)) // Of three years, by a CA of ten: both must be renewed.
 	before := j.secrets()
 	begin, err := plane.AuditEnd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	given := rights.GrantsOf(t, "keys/rbac.yaml")
 	j.grant(given[0].Rules)
 	testkit.Await(t, "the Job succeeds", func(context.Context) bool { return j.end(j.run("keys")) == nil })
@@ -96,9 +94,7 @@ func (j keysJob) grant(rules []rbacv1.PolicyRule) {
 	j.Helper()
 	roles := j.client.RbacV1().Roles(j.namespace)
 	role, err := roles.Get(j.Context(), rights.KeysAccount, metav1.GetOptions{})
-	if err != nil {
-		j.Fatal(err)
-	}
+	testkit.Must(j, err)
 	role.Rules = rules
 	if _, err := roles.Update(j.Context(), role, metav1.UpdateOptions{}); err != nil {
 		j.Fatal(err)
@@ -113,18 +109,14 @@ func (j keysJob) makeCertificate(then time.Time) {
 		Secrets: secrets, Updates: secrets, TLSNamespace: j.namespace, Now: func() time.Time { return then }, Random: rand.Reader,
 		Logger: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		j.Fatal(err)
-	}
+	testkit.Must(j, err)
 }
 
 // secrets returns the versions of the Secrets in the namespace, by their names.
 func (j keysJob) secrets() map[string]string {
 	j.Helper()
 	list, err := j.client.CoreV1().Secrets(j.namespace).List(j.Context(), metav1.ListOptions{})
-	if err != nil {
-		j.Fatal(err)
-	}
+	testkit.Must(j, err)
 	versions := map[string]string{}
 	for _, secret := range list.Items {
 		versions[secret.Name] = secret.ResourceVersion

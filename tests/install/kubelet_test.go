@@ -63,9 +63,7 @@ func (k *kubelet) pods(program string) []corev1.Pod {
 		name = inOne
 	}
 	pods, err := k.client.CoreV1().Pods(k.namespace).List(k.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + name})
-	if err != nil {
-		k.Fatal(err)
-	}
+	testkit.Must(k, err)
 	return pods.Items
 }
 
@@ -157,9 +155,7 @@ func (k *kubelet) runContainer(pod *corev1.Pod, container corev1.Container, name
 		Env:     append(env, "GORACE=atexit_sleep_ms=0"),
 		LogFile: filepath.Join(k.dir, fmt.Sprintf("%s-%d.log", name, k.started)),
 	})
-	if err != nil {
-		k.Fatal(err)
-	}
+	testkit.Must(k, err)
 	p := &programs.Program{Process: process}
 	k.Cleanup(func() {
 		// The error is the exit status of a program that the test has killed.
@@ -175,16 +171,12 @@ func (k *kubelet) runContainer(pod *corev1.Pod, container corev1.Container, name
 func (k *kubelet) kubeconfig(pod *corev1.Pod) string {
 	k.Helper()
 	path, err := plane.ServiceAccountKubeconfig(k.Context(), pod.Namespace, pod.Spec.ServiceAccountName)
-	if err != nil {
-		k.Fatal(err)
-	}
+	testkit.Must(k, err)
 	link := filepath.Join(k.dir, pod.Spec.ServiceAccountName+".kubeconfig")
 	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		k.Fatal(err)
 	}
-	if err := os.Symlink(path, link); err != nil {
-		k.Fatal(err)
-	}
+	testkit.Must(k, os.Symlink(path, link))
 	return link
 }
 

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // reference is a variable in the value of another one, or in an argument.
@@ -65,9 +67,7 @@ func (k *kubelet) valueFrom(pod *corev1.Pod, from *corev1.EnvVarSource) string {
 func (k *kubelet) secret(name string) map[string][]byte {
 	k.Helper()
 	secret, err := k.client.CoreV1().Secrets(k.namespace).Get(k.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		k.Fatal(err)
-	}
+	testkit.Must(k, err)
 	return secret.Data
 }
 
@@ -87,9 +87,7 @@ func (k *kubelet) optionalSecret(from *corev1.SecretEnvSource) map[string][]byte
 func (k *kubelet) configMap(name string) map[string]string {
 	k.Helper()
 	configMap, err := k.client.CoreV1().ConfigMaps(k.namespace).Get(k.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		k.Fatal(err)
-	}
+	testkit.Must(k, err)
 	return configMap.Data
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/tests/programs"
+	"github.com/keyturn/keyturn/tests/testkit"
 	kubeletplay "github.com/keyturn/keyturn/tests/testkit/kubelet"
 )
 
@@ -39,13 +40,9 @@ func (k *kubelet) forwards() {
 		{"op": "add", "path": "/status/addresses", "value": []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address.IP.String()}}},
 		{"op": "add", "path": "/status/daemonEndpoints", "value": map[string]any{"kubeletEndpoint": map[string]any{"Port": address.Port}}},
 	})
-	if err != nil {
-		k.Fatal(err)
-	}
+	testkit.Must(k, err)
 	nodes, err := k.client.CoreV1().Nodes().List(k.Context(), metav1.ListOptions{})
-	if err != nil {
-		k.Fatal(err)
-	}
+	testkit.Must(k, err)
 	for _, node := range nodes.Items {
 		if _, err := k.client.CoreV1().Nodes().Patch(k.Context(), node.Name, types.JSONPatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 			k.Fatal(err)

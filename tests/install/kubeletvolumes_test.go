@@ -122,9 +122,7 @@ func (k *kubelet) items(pod *corev1.Pod, volume corev1.Volume, secret string, it
 // fill writes the files of a volume. Those that are there stay, as on a claim.
 func (k *kubelet) fill(folder string, files map[string][]byte) {
 	k.Helper()
-	if err := os.MkdirAll(folder, 0o750); err != nil {
-		k.Fatal(err)
-	}
+	testkit.Must(k, os.MkdirAll(folder, 0o750))
 	for name, content := range files {
 		testkit.WriteFile(k.T, filepath.Join(folder, name), content)
 	}

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // cannotAsk holds that whoever takes over a sidecar of a pod has nothing with which the API server knows them: it presents each variable and each
@@ -56,8 +58,6 @@ func (k *kubelet) whoHas(token string) (name string, isKnown bool) {
 	if apierrors.IsUnauthorized(err) {
 		return "", false
 	}
-	if err != nil {
-		k.Fatal(err)
-	}
+	testkit.Must(k, err)
 	return review.Status.UserInfo.Username, true
 }

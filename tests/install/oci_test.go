@@ -111,8 +111,6 @@ func (i *fluxInstallation) isAt(revision string) {
 func (i *fluxInstallation) watcherDeployment() *appsv1.Deployment {
 	i.Helper()
 	deployment, err := i.kube.AppsV1().Deployments(programs.SystemNamespace).Get(i.Context(), "keyturn-watcher", metav1.GetOptions{})
-	if err != nil {
-		i.Fatal(err)
-	}
+	testkit.Must(i, err)
 	return deployment
 }

@@ -31,23 +31,17 @@ func applyOverlay(t *testing.T, namespace, content string) {
 // apply applies manifests.
 func apply(t *testing.T, manifests string) {
 	t.Helper()
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(manifests)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.ApplyYAML(t.Context(), strings.NewReader(manifests)))
 }
 
 // renderOverlay returns the manifests of such a kustomization.
 func renderOverlay(t *testing.T, namespace, content string) []byte {
 	t.Helper()
 	root := t.TempDir()
-	if err := os.CopyFS(filepath.Join(root, "deploy"), os.DirFS("../../deploy")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.CopyFS(filepath.Join(root, "deploy"), os.DirFS("../../deploy")))
 	overlay := filepath.Join(root, "overlay")
 	testkit.WriteFile(t, filepath.Join(overlay, "kustomization.yaml"), strings.ReplaceAll(content, "SERVED", namespace))
 	rendered, err := testbed.Kustomize(t.Context(), os.Stderr, overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return rendered
 }

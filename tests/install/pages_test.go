@@ -47,9 +47,7 @@ func (r *release) pagesWork() {
 func (r *release) isProtected(name string) {
 	r.Helper()
 	namespace, err := r.kube.CoreV1().Namespaces().Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	if _, is := namespace.Labels["keyturn.dev/protected"]; !is {
 		r.Errorf("the command of the page does not protect %s", name)
 	}

@@ -14,12 +14,8 @@ const pluginPage = "../../docs/reference/keyturn.md"
 // plugin makes kubectl know its plugin, for the commands of pages.
 func (c *commands) plugin() {
 	c.Helper()
-	if err := os.MkdirAll(c.plugins(), 0o750); err != nil {
-		c.Fatal(err)
-	}
-	if err := os.Symlink(binaries.Keyturn, filepath.Join(c.plugins(), "kubectl-keyturn")); err != nil {
-		c.Fatal(err)
-	}
+	testkit.Must(c, os.MkdirAll(c.plugins(), 0o750))
+	testkit.Must(c, os.Symlink(binaries.Keyturn, filepath.Join(c.plugins(), "kubectl-keyturn")))
 }
 
 // plugins is a folder in the path of the commands.

@@ -28,9 +28,7 @@ const ofTheExample = `  - target: {kind: Deployment, name: keyturn-projector}
 
 func TestAChangeOfASecretReachesAFieldInOneTrace(t *testing.T) {
 	t.Parallel()
-	if err := plane.Apply(t.Context(), "../testdata/widgets.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.Apply(t.Context(), "../testdata/widgets.yaml"))
 	received := traces.Receive(t)
 	file := testkit.ReadFile(t, "../../deploy/projections/example/projections.yaml")
 	text := strings.ReplaceAll(strings.ReplaceAll(file, "namespace: shop", "namespace: SERVED"), "\n", "\n          ")

@@ -106,9 +106,7 @@ func (r *release) examples(c *commands) {
 	for operator, kinds := range map[string][]string{
 		build.ExternalSecrets: {"ExternalSecret", "SecretStore"}, build.CertManager: {"Certificate", "Issuer"}, build.ArgoCD: {"Application"},
 	} {
-		if err := plane.ApplyKindsOf(r.Context(), operator, kinds...); err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, plane.ApplyKindsOf(r.Context(), operator, kinds...))
 	}
 	for _, one := range []struct{ file, secret, deployment string }{
 		{"external-secret.yaml", "mail", "mail"},

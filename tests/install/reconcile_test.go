@@ -14,6 +14,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // sharesWorkloadsWithFlux holds that Flux, which applies the workloads too, leaves what Keyturn has written to them, and Keyturn what
@@ -144,9 +145,7 @@ func (i *fluxInstallation) areGone(objects []*unstructured.Unstructured) {
 func (i *fluxInstallation) inventory(name string) []*unstructured.Unstructured {
 	i.Helper()
 	entries, _, err := unstructured.NestedSlice(i.status(i.Context(), name), "inventory", "entries")
-	if err != nil {
-		i.Fatal(err)
-	}
+	testkit.Must(i, err)
 	var objects []*unstructured.Unstructured
 	for _, entry := range entries {
 		entry := entry.(map[string]any)

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/releases"
 )
 
@@ -28,13 +29,9 @@ func push(r *releases.Registry, dir, repository, tag string) {
 	var content bytes.Buffer
 	compressed := gzip.NewWriter(&content)
 	archive := tar.NewWriter(compressed)
-	if err := errors.Join(archive.AddFS(os.DirFS(dir)), archive.Close(), compressed.Close()); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, errors.Join(archive.AddFS(os.DirFS(dir)), archive.Close(), compressed.Close()))
 	config, err := json.Marshal(v1.ConfigFile{RootFS: v1.RootFS{Type: "layers"}})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	manifest, err := json.Marshal(v1.Manifest{
 		SchemaVersion: 2, MediaType: types.OCIManifestSchema1,
 		Config: blob(r, repository, fluxConfig, config), Layers: []v1.Descriptor{blob(r, repository, fluxContent, content.Bytes())},
@@ -43,18 +40,14 @@ func push(r *releases.Registry, dir, repository, tag string) {
 			"org.opencontainers.image.source":  "https://github.com/keyturn/keyturn", "org.opencontainers.image.revision": "main@sha1:0000000",
 		},
 	})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	r.Send(http.MethodPut, repository+"/manifests/"+tag, types.OCIManifestSchema1, manifest)
 }
 
 func blob(r *releases.Registry, repository string, mediaType types.MediaType, content []byte) v1.Descriptor {
 	r.Helper()
 	digest, _, err := v1.SHA256(bytes.NewReader(content))
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	r.Send(http.MethodPost, repository+"/blobs/uploads/?digest="+digest.String(), "application/octet-stream", content)
 	return v1.Descriptor{MediaType: mediaType, Size: int64(len(content)), Digest: digest}
 }

@@ -93,9 +93,7 @@ func (r *release) eventuallyPods(program string, count int, tag string) {
 func (r *release) history() int {
 	r.Helper()
 	records, err := r.kube.CoreV1().Secrets(programs.SystemNamespace).List(r.Context(), metav1.ListOptions{LabelSelector: "owner=helm,name=keyturn"})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return len(records.Items)
 }
 
@@ -136,15 +134,11 @@ func (r *release) kept() map[string]string {
 	kept := map[string]string{}
 	for _, name := range installationKeys {
 		secret, err := r.kube.CoreV1().Secrets(programs.SystemNamespace).Get(r.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, err)
 		kept["Secret "+name] = secret.ResourceVersion
 	}
 	claim, err := r.kube.CoreV1().PersistentVolumeClaims(programs.SystemNamespace).Get(r.Context(), "data-keyturn-actuator-0", metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	kept["PersistentVolumeClaim "+claim.Name] = string(claim.UID)
 	return kept
 }

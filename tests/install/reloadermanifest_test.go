@@ -49,9 +49,7 @@ func TestReloadersManifestNeedsOnlyTheImage(t *testing.T) {
 	i.part("and starts a Job of the CronJob that reads it", i.startsAJob)
 	i.part("the variable of Reloader is in the container that reads it", func() {
 		deployment, err := i.kube.AppsV1().Deployments(i.namespace).Get(t.Context(), "web", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		env := deployment.Spec.Template.Spec.Containers[0].Env
 		if !slices.ContainsFunc(env, func(v corev1.EnvVar) bool { return v.Name == "STAKATER_DB_SECRET" && v.Value != "" }) {
 			t.Errorf("variables of web: got %v", env)

@@ -62,9 +62,7 @@ func (r *release) rollsAsReloader() {
 	r.untouched(before, "vault", "report") // The template of the CronJob stays as it is.
 	for _, name := range []string{"web", "api"} {
 		deployment, err := r.kube.AppsV1().Deployments(r.namespace).Get(r.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, err)
 		if got := deployment.Spec.Template.Annotations["reloader.stakater.com/last-reloaded-from"]; !strings.Contains(got, `"name":"app"`) {
 			r.Errorf("the mark of Reloader on %s: got %q", name, got)
 		}
@@ -84,9 +82,7 @@ func (r *release) write(value string) {
 func (i *installation) startsAJob() {
 	i.Helper()
 	cronJob, err := i.kube.BatchV1().CronJobs(i.namespace).Get(i.Context(), "report", metav1.GetOptions{})
-	if err != nil {
-		i.Fatal(err)
-	}
+	testkit.Must(i, err)
 	testkit.Await(i.T, "a Job of the CronJob is started", func(ctx context.Context) bool {
 		jobs, err := i.kube.BatchV1().Jobs(i.namespace).List(ctx, metav1.ListOptions{})
 		return err == nil && len(jobs.Items) == 1 && metav1.IsControlledBy(&jobs.Items[0], cronJob)
@@ -104,9 +100,7 @@ func (r *release) leaveMetaInfo() *corev1.ConfigMap {
 		ObjectMeta: metav1.ObjectMeta{Name: metaInfo, Labels: map[string]string{"reloader.stakater.com/meta-info": "reloader"}},
 		Data:       map[string]string{"buildInfo": "{}"},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return made
 }
 
@@ -117,17 +111,13 @@ func (r *release) metaInfo() *corev1.ConfigMap {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return configMap
 }
 
 func (r *release) takesMetaInfo() {
 	r.Helper()
-	if err := r.kube.CoreV1().ConfigMaps(programs.SystemNamespace).Delete(r.Context(), metaInfo, metav1.DeleteOptions{}); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, r.kube.CoreV1().ConfigMaps(programs.SystemNamespace).Delete(r.Context(), metaInfo, metav1.DeleteOptions{}))
 	for _, when := range []string{"the first", "the next"} {
 		r.upgrade()
 		if now := r.metaInfo(); now == nil || now.Labels["app.kubernetes.io/part-of"] != "keyturn" {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/rights"
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // shopScene is testdata/shop.yaml, whose Secret and ConfigMap change.
@@ -51,9 +52,7 @@ func componentScene() scene {
 func kindsScene(t *testing.T) scene {
 	t.Helper()
 	for operator, kinds := range map[string][]string{build.ArgoRollouts: {"Rollout"}, build.SecretsStore: nil} {
-		if err := plane.ApplyKindsOf(t.Context(), operator, kinds...); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, plane.ApplyKindsOf(t.Context(), operator, kinds...))
 	}
 	return shopScene().
 		with("testdata/rollout.yaml", rights.ActuatorAccount, "--workload-kinds", "deployment,statefulset,daemonset,cronjob,rollout").
@@ -63,8 +62,6 @@ func kindsScene(t *testing.T) scene {
 // targetScene is the shop with the custom resources of a recipe, which nobody takes care of.
 func targetScene(t *testing.T) scene {
 	t.Helper()
-	if err := plane.ApplyKindsOf(t.Context(), build.PrometheusOperator, "Prometheus", "Alertmanager"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.ApplyKindsOf(t.Context(), build.PrometheusOperator, "Prometheus", "Alertmanager"))
 	return shopScene().with("testdata/prometheus.yaml", rights.ActuatorAccount, "--targets-config", "../../deploy/targets/prometheus-operator/prometheus-operator.yaml")
 }

@@ -87,18 +87,14 @@ func (r *release) runTwoPods() {
 func (r *release) asTheOnePod() kubernetes.Interface {
 	r.Helper()
 	config, err := plane.ServiceAccountConfig(r.Context(), programs.SystemNamespace, rights.SingleAccount)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return kubernetes.NewForConfigOrDie(config)
 }
 
 // isConfined waits until the API server refuses the account what the admission policy of the actuator does not let it do.
 func (r *release) isConfined() {
 	r.Helper()
-	if err := programs.AwaitPolicy(r.Context(), r.asTheOnePod(), programs.SystemNamespace); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, programs.AwaitPolicy(r.Context(), r.asTheOnePod(), programs.SystemNamespace))
 }
 
 // createsNoOtherSecret tries a Secret for the token of another account, and one from which a program takes its settings.

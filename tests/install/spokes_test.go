@@ -227,9 +227,7 @@ func TestSpokesDifferByTheirNamesAlone(t *testing.T) {
 	rendered := map[string]string{}
 	for _, name := range []string{"spoke-a", "spoke-b"} {
 		out, err := testbed.Kustomize(t.Context(), os.Stderr, filepath.Join("../../deploy/flux/fleet", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if strings.Count(string(out), name) != 1 {
 			t.Errorf("%s: want its name once in:\n%s", name, out)
 		}

@@ -42,9 +42,7 @@ func startStore(t *testing.T) *secretstore.Store {
 	if operator != nil {
 		operator.StopAfter(t)
 	}
-	if err := errors.Join(problems[:]...); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(problems[:]...))
 	return store
 }
 
@@ -61,9 +59,7 @@ func storeScene(store *secretstore.Store) scene {
 	}
 	return scene{
 		prepare: func(b *bench) {
-			if err := put(b.Context(), b, "one"); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Must(b, put(b.Context(), b, "one"))
 			b.prepareStore(store)
 		},
 		change: func(b *bench) {

@@ -66,9 +66,7 @@ func TestFluxReconcilesAKustomizationWhenWhatItSubstitutesChanges(t *testing.T) 
 	b.run()
 	testkit.Await(t, "Flux applies what the Secret has", func(ctx context.Context) bool { return b.applied(ctx) == "two" })
 	stream, err := bus.Open(t.Context(), b.connection, benchCluster, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	query := bus.HistoryQuery{Clusters: []string{benchCluster}, Kind: events.KindRollout, Namespace: b.namespace, Name: "kustomization-app"}
 	told := func(ctx context.Context) map[events.Verb]int {
 		verbs := map[events.Verb]int{}

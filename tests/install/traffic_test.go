@@ -70,9 +70,7 @@ func (i *installation) keepsToItsPolicies() {
 func (i *installation) policies() []networkingv1.NetworkPolicy {
 	i.Helper()
 	list, err := i.kube.NetworkingV1().NetworkPolicies(programs.SystemNamespace).List(i.Context(), metav1.ListOptions{})
-	if err != nil {
-		i.Fatal(err)
-	}
+	testkit.Must(i, err)
 	return list.Items
 }
 
@@ -124,9 +122,7 @@ func (i *installation) podOfTheActuator() []*programs.Program {
 func (i *installation) traffic(pod []*programs.Program) []traffic {
 	i.Helper()
 	host, err := url.Parse(plane.Config().Host)
-	if err != nil {
-		i.Fatal(err)
-	}
+	testkit.Must(i, err)
 	apiServer, nats := number(host.Port(), 10), number(after(i.kubelet.nats), 10)
 	var found []traffic
 	var sockets []socket
@@ -167,9 +163,7 @@ type socket struct {
 func (i *installation) sockets(pid int) []socket {
 	i.Helper()
 	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
-	if err != nil {
-		i.Fatal(err)
-	}
+	testkit.Must(i, err)
 	mine := map[string]bool{}
 	for _, link := range links {
 		target, err := os.Readlink(link)

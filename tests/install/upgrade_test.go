@@ -33,18 +33,14 @@ func TestAnUpgradeUnderLoadLosesNoChangeAndRollsNothingTwice(t *testing.T) {
 	if errors.Is(err, build.ErrNoCommit) {
 		t.Skip("there is no previous commit to upgrade from: ", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	u := newUpgrade(t)
 	old, err := programs.New(t.Context(), plane, programs.Options{
 		Dir: t.TempDir(), RBAC: "../../deploy/base/rbac.yaml", Binaries: programs.Binaries{Watcher: previous[0], Actuator: previous[1]},
 		Env:         []string{"GORACE=atexit_sleep_ms=0"},
 		WatcherArgs: []string{"--namespaces", u.namespace}, ActuatorArgs: []string{"--namespaces", u.namespace, "--settle", "50ms", "--leader-elect=false"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	released := old.Upgraded(binaries)
 	actuator := u.ready(old.StartActuator())
 	watcher := u.ready(old.StartWatcher())
@@ -159,9 +155,7 @@ func (u *upgrade) eachRollsOnce() {
 
 func (u *upgrade) ready(program *programs.Program, err error) *programs.Program {
 	u.Helper()
-	if err != nil {
-		u.Fatal(err)
-	}
+	testkit.Must(u, err)
 	program.StopAfter(u.T)
 	program.AwaitReady(u.T, testkit.Patience)
 	return program
@@ -171,9 +165,7 @@ func (u *upgrade) ready(program *programs.Program, err error) *programs.Program 
 func (u *upgrade) writes() map[string]int64 {
 	u.Helper()
 	counted, err := u.templates.Writes(u.Context())
-	if err != nil {
-		u.Fatal(err)
-	}
+	testkit.Must(u, err)
 	writes := map[string]int64{}
 	for workload, count := range counted {
 		writes[strings.TrimPrefix(workload, "deployment/")] = count

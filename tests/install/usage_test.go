@@ -19,9 +19,7 @@ import (
 func (i *installation) auditEnd() int64 {
 	i.Helper()
 	end, err := plane.AuditEnd()
-	if err != nil {
-		i.Fatal(err)
-	}
+	testkit.Must(i, err)
 	return end
 }
 
@@ -29,9 +27,7 @@ func (i *installation) auditEnd() int64 {
 func (i *installation) audit(begin int64, user string) []testbed.AuditEntry {
 	i.Helper()
 	entries, _, err := plane.AuditSince(begin)
-	if err != nil {
-		i.Fatal(err)
-	}
+	testkit.Must(i, err)
 	return testbed.Requests(entries, user)
 }
 
@@ -86,31 +82,23 @@ func (i *installation) granted(account string) map[string]bool {
 	}
 	rbac := i.kube.RbacV1()
 	bindings, err := rbac.RoleBindings(metav1.NamespaceAll).List(i.Context(), metav1.ListOptions{})
-	if err != nil {
-		i.Fatal(err)
-	}
+	testkit.Must(i, err)
 	for _, binding := range bindings.Items {
 		if !mine(binding.Subjects) {
 			continue
 		}
 		role, err := rbac.Roles(binding.Namespace).Get(i.Context(), binding.RoleRef.Name, metav1.GetOptions{})
-		if err != nil {
-			i.Fatal(err)
-		}
+		testkit.Must(i, err)
 		maps.Copy(granted, rightsOf(role.Rules))
 	}
 	clusterBindings, err := rbac.ClusterRoleBindings().List(i.Context(), metav1.ListOptions{})
-	if err != nil {
-		i.Fatal(err)
-	}
+	testkit.Must(i, err)
 	for _, binding := range clusterBindings.Items {
 		if !mine(binding.Subjects) {
 			continue
 		}
 		role, err := rbac.ClusterRoles().Get(i.Context(), binding.RoleRef.Name, metav1.GetOptions{})
-		if err != nil {
-			i.Fatal(err)
-		}
+		testkit.Must(i, err)
 		maps.Copy(granted, rightsOf(role.Rules))
 	}
 	if len(granted) == 0 {

@@ -64,16 +64,12 @@ func (w workloads) apply() {
 // secret and configMap write the sources of the workloads.
 func (w workloads) secret(name, value string) {
 	w.t.Helper()
-	if err := programs.SetSecret(w.t.Context(), w.kube, w.namespace, name, map[string]string{"password": value}); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.Must(w.t, programs.SetSecret(w.t.Context(), w.kube, w.namespace, name, map[string]string{"password": value}))
 }
 
 func (w workloads) configMap(name, value string) {
 	w.t.Helper()
-	if err := programs.SetConfigMap(w.t.Context(), w.kube, w.namespace, name, map[string]string{"level": value}); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.Must(w.t, programs.SetConfigMap(w.t.Context(), w.kube, w.namespace, name, map[string]string{"level": value}))
 }
 
 // revisions returns the revisions on the pod templates, by workload, without workloads that were not rolled.
@@ -87,9 +83,7 @@ func (w workloads) revisions() map[string]string {
 		batchv1.SchemeGroupVersion.WithResource("cronjobs"):    {"spec", "jobTemplate", "spec", "template"},
 	} {
 		list, err := client.Resource(resource).Namespace(w.namespace).List(w.t.Context(), metav1.ListOptions{})
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.Must(w.t, err)
 		annotation := append(template, "metadata", "annotations", "keyturn.dev/revision")
 		for _, object := range list.Items {
 			if revision, _, _ := unstructured.NestedString(object.Object, annotation...); revision != "" {

@@ -42,9 +42,7 @@ func readRules(t *testing.T) ruleFile {
 	var resource struct {
 		Spec ruleFile `json:"spec"`
 	}
-	if err := yaml.Unmarshal([]byte(content), &resource); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.Unmarshal([]byte(content), &resource))
 	return resource.Spec
 }
 
@@ -163,9 +161,7 @@ func TestARunbookCanBeFollowedAtNight(t *testing.T) {
 func promtool(t *testing.T, rules ruleFile, args ...string) {
 	t.Helper()
 	content, err := yaml.Marshal(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	dir := t.TempDir()
 	testkit.WriteFile(t, filepath.Join(dir, "rules.yaml"), content)
 	testkit.WriteFile(t, filepath.Join(dir, "alerts.yaml"), testkit.ReadFile(t, "testdata/alerts.yaml"))
@@ -199,9 +195,7 @@ func TestEveryAlertIsTested(t *testing.T) {
 			} `json:"alert_rule_test"`
 		} `json:"tests"`
 	}
-	if err := yaml.Unmarshal([]byte(content), &file); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.Unmarshal([]byte(content), &file))
 	fires, silent := map[string]bool{}, map[string]bool{}
 	for _, test := range file.Tests {
 		for _, alert := range test.Alerts {

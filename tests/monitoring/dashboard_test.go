@@ -45,9 +45,7 @@ func readDashboard(t *testing.T) dashboard {
 	t.Helper()
 	content := testkit.ReadFile(t, "../../deploy/monitoring/keyturn.json")
 	var d dashboard
-	if err := json.Unmarshal([]byte(content), &d); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(content), &d))
 	return d
 }
 
@@ -151,9 +149,7 @@ func TestNoTwoPanelsAreInOnePlace(t *testing.T) {
 func TestTheQueriesOfTheDashboardAreWellFormed(t *testing.T) {
 	testkit.Nightly(t)
 	var queries ruleFile
-	if err := json.Unmarshal([]byte(`{"groups": [{"name": "dashboard"}]}`), &queries); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(`{"groups": [{"name": "dashboard"}]}`), &queries))
 	// What Grafana fills in before it asks.
 	fill := strings.NewReplacer("$__rate_interval", "5m", "$__interval", "5m", "$namespace", "keyturn-system", "$cluster", "eu")
 	for _, p := range readDashboard(t).Panels {
@@ -169,9 +165,7 @@ func TestTheManifestsOfMonitoringAreComplete(t *testing.T) {
 		t.Skip("kubectl may have to be built")
 	}
 	out, err := testbed.Kustomize(t.Context(), os.Stderr, "../../deploy/monitoring")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, want := range []string{
 		"kind: PrometheusRule", "kind: ConfigMap", `grafana_dashboard: "1"`, "keyturn.json: |",
 		"app.kubernetes.io/name: keyturn-watcher", "app.kubernetes.io/name: keyturn-actuator",

@@ -16,6 +16,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/keyturn/keyturn/internal/telemetry"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // prometheusType returns the type at /metrics: counter, gauge or histogram.
@@ -102,28 +103,20 @@ func TestTheNamesAreThoseOfTheExporter(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	reader, err := promexporter.New(promexporter.WithRegisterer(registry), promexporter.WithoutTargetInfo(), promexporter.WithoutScopeInfo(),
 		promexporter.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	meter, e := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter(""), &example{}
-	if err := telemetry.MakeInstruments(meter, e.instruments()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, telemetry.MakeInstruments(meter, e.instruments()))
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		o.ObserveInt64(e.gauge, 1)
 		return nil
 	}, e.gauge)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	e.counter.Add(t.Context(), 1, metric.WithAttributes(attribute.String("error.type", "x")))
 	e.up.Add(t.Context(), 1)
 	e.histogram.Record(t.Context(), 1.5)
 
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	got := map[string][]string{}
 	for _, family := range families {
 		labels := []string{strings.ToLower(family.GetType().String())}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // targetLabels are what Prometheus puts on every series of a PodMonitor, and the external label of one among several.
@@ -31,9 +33,7 @@ func series(t *testing.T) map[string][]string {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, family := range families {
 		known[family.GetName()] = nil
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/build"
 	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
@@ -293,9 +294,7 @@ func (p *Program) AwaitReady(t testing.TB, limit time.Duration) {
 	t.Helper()
 	ctx, stop := running.WithTimeout(t.Context(), limit)
 	defer stop()
-	if err := p.Ready(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.Ready(ctx))
 }
 
 // StopIn stops a program in a test, which fails unless it ends well.

@@ -149,9 +149,7 @@ func newFakeImage(t *testing.T, name, content string) fakeImage {
 	}
 	encode := func(value any) string {
 		encoded, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return string(encoded)
 	}
 	var image fakeImage
@@ -184,12 +182,8 @@ func newFakeImage(t *testing.T, name, content string) fakeImage {
 
 	image.archive = filepath.Join(t.TempDir(), "keyturn.tar")
 	file, err := os.Create(image.archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	packed := tar.NewWriter(file)
-	if err := errors.Join(packed.AddFS(os.DirFS(dir)), packed.Close(), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(packed.AddFS(os.DirFS(dir)), packed.Close(), file.Close()))
 	return image
 }

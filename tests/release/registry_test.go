@@ -16,6 +16,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/releases"
 )
 
@@ -51,9 +52,7 @@ func (r tool) served() {
 func signedIn(t *releases.Registry, public []byte, repository, digest string) {
 	t.Helper()
 	var signed v1.Manifest
-	if err := json.Unmarshal(t.Manifest(repository, strings.Replace(digest, ":", "-", 1)+".sig"), &signed); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(t.Manifest(repository, strings.Replace(digest, ":", "-", 1)+".sig"), &signed))
 	payload := t.Blob(repository, signed.Layers[0].Digest.String())
 	if !verifies(t.T, public, payload, signed.Layers[0].Annotations["dev.cosignproject.cosign/signature"]) {
 		t.Errorf("%s: the signature is not of the key", repository)
@@ -71,9 +70,7 @@ const provenance = "https://slsa.dev/provenance/v1"
 func attestedIn(t *releases.Registry, public []byte, repository, digest string) {
 	t.Helper()
 	var attested v1.Manifest
-	if err := json.Unmarshal(t.Manifest(repository, strings.Replace(digest, ":", "-", 1)+".att"), &attested); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(t.Manifest(repository, strings.Replace(digest, ":", "-", 1)+".att"), &attested))
 	layer := attested.Layers[0]
 	if layer.MediaType != "application/vnd.dsse.envelope.v1+json" || layer.Annotations["predicateType"] != provenance {
 		t.Errorf("%s: it is a %q with %v", digest, layer.MediaType, layer.Annotations)
@@ -146,13 +143,9 @@ func verifies(t *testing.T, public, content []byte, signature string) bool {
 	t.Helper()
 	block, _ := pem.Decode(public)
 	key, err := x509.ParsePKIXPublicKey(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	made, err := base64.StdEncoding.DecodeString(signature)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	digest := sha256.Sum256(content)
 	return ecdsa.VerifyASN1(key.(*ecdsa.PublicKey), digest[:], made)
 }

@@ -112,18 +112,14 @@ func krewFinds(t *testing.T, release map[string][]byte, version string) {
 			t.Errorf("%s has another checksum than %s", name, platform.SHA256)
 		}
 		compressed, err := gzip.NewReader(bytes.NewReader(release[name]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		modes := map[string]int64{}
 		for archive := tar.NewReader(compressed); ; {
 			header, err := archive.Next()
 			if err == io.EOF {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			modes[header.Name] = header.Mode
 		}
 		if diff := cmp.Diff(map[string]int64{"LICENSE": 0o644, platform.Bin: 0o755}, modes); diff != "" {
@@ -136,22 +132,16 @@ func krewFinds(t *testing.T, release map[string][]byte, version string) {
 func (r tool) refused() {
 	next, other, key := r.TempDir(), r.TempDir(), filepath.Join(r.Keys, "cosign.key")
 	r.MakeKey(other)
-	if err := os.CopyFS(filepath.Join(next, "deploy"), os.DirFS("../../deploy")); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, os.CopyFS(filepath.Join(next, "deploy"), os.DirFS("../../deploy")))
 	chart := strings.Replace(string(r.Read(next, "deploy/chart/Chart.yaml")), "\nversion: "+r.Version[1:], "\nversion: 9.9.9", 1)
 	for path, content := range map[string]string{"deploy/chart/Chart.yaml": chart, "CHANGELOG.md": "# Changelog\n\n## 9.9.90\n\nLater.\n"} {
 		testkit.WriteFile(r.T, filepath.Join(next, path), content)
 	}
 	without := func(file string) string {
 		dir := r.TempDir()
-		if err := os.CopyFS(filepath.Join(dir, "deploy/chart"), os.DirFS("../../deploy/chart")); err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, os.CopyFS(filepath.Join(dir, "deploy/chart"), os.DirFS("../../deploy/chart")))
 		r.Prepare(dir)
-		if err := os.Remove(filepath.Join(dir, file)); err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, os.Remove(filepath.Join(dir, file)))
 		return dir
 	}
 	with := func(file, content string) string {
@@ -222,9 +212,7 @@ func (r tool) keepsKeys() {
 func files(r tool, dist string) map[string][]byte {
 	r.Helper()
 	entries, err := os.ReadDir(dist)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	all := map[string][]byte{}
 	for _, entry := range entries {
 		all[entry.Name()] = r.Read(dist, entry.Name())

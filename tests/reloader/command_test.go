@@ -80,18 +80,12 @@ func TestTheKubeconfigOfTheEnvironmentIsUsed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	theirs, err := plane.ServiceAccountKubeconfig(t.Context(), programs.SystemNamespace, "reloader")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	content, err := os.ReadFile(theirs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	// The variable is a list, and the name of their file has what separates it.
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(kubeconfig, content, 0o600))
 	r.secret("db", map[string]string{"password": "one"})
 	r.deploy("web", auto(), readDB)
 	r.startWith([]string{"KUBECONFIG=" + kubeconfig}, "--kubeconfig=", "--namespaces", r.namespace)

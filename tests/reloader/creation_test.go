@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestCreationsAndDeletionsRollIfTheFlagsSaySo(t *testing.T) {
@@ -12,9 +14,7 @@ func TestCreationsAndDeletionsRollIfTheFlagsSaySo(t *testing.T) {
 	named := map[string]string{"secret.reloader.stakater.com/reload": "later"}
 	readsNothing := func(*corev1.PodTemplateSpec) {}
 	remove := func(r *rig, name string) {
-		if err := r.client.CoreV1().Secrets(r.namespace).Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, r.client.CoreV1().Secrets(r.namespace).Delete(r.Context(), name, metav1.DeleteOptions{}))
 	}
 	t.Run("by default they do not", func(t *testing.T) {
 		t.Parallel()
@@ -50,15 +50,11 @@ func TestAChangeRightAfterTheCreationRolls(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.start()
-	if err := r.program.Suspend(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.program.Suspend())
 	r.secret("db", map[string]string{"password": "one"})
 	r.deploy("web", auto(), readDB)
 	r.rolls("web", func() {
 		r.secret("db", map[string]string{"password": "two"})
-		if err := r.program.Resume(); err != nil {
-			r.Fatal(err)
-		}
+		testkit.Must(r, r.program.Resume())
 	})
 }

@@ -35,9 +35,7 @@ func (r *rig) theirs(manifest string) string {
 		return err == nil && answer.Status.Allowed
 	})
 	kubeconfig, err := plane.ServiceAccountKubeconfig(r.Context(), r.namespace, "theirs")
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return kubeconfig
 }
 

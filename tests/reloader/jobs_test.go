@@ -23,15 +23,11 @@ func (r *rig) runJobs(read func(template *corev1.PodTemplateSpec)) string {
 		ObjectMeta: metav1.ObjectMeta{Name: "report", Annotations: auto()},
 		Spec:       batchv1.CronJobSpec{Schedule: "0 0 31 2 *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}}},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	job, err := jobs.Jobs(r.namespace).Create(r.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "import", Annotations: auto()}, Spec: batchv1.JobSpec{Template: template},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return string(job.UID)
 }
 
@@ -39,9 +35,7 @@ func (r *rig) runJobs(read func(template *corev1.PodTemplateSpec)) string {
 func (r *rig) jobs() (started int, uid string) {
 	r.Helper()
 	list, err := r.client.BatchV1().Jobs(r.namespace).List(r.Context(), metav1.ListOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	for _, job := range list.Items {
 		switch {
 		case metav1.GetControllerOf(&job) != nil:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testbed/build"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // roleBinding binds the account of the command to the ClusterRole ROLE.
@@ -32,13 +33,7 @@ func serveClasses(t *testing.T) {
 // serve has the API server serve kinds of an operator, or all that it has, and grants the command the role that a component in deploy has for them.
 func serve(t *testing.T, operator, component, role string, kinds ...string) {
 	t.Helper()
-	if err := plane.ApplyKindsOf(t.Context(), operator, kinds...); err != nil {
-		t.Fatal(err)
-	}
-	if err := plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../../deploy/components/"+component); err != nil {
-		t.Fatal(err)
-	}
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(roleBinding, "ROLE", role))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.ApplyKindsOf(t.Context(), operator, kinds...))
+	testkit.Must(t, plane.ApplyKinds(t.Context(), testbed.RBACKinds(), "../../deploy/components/"+component))
+	testkit.Must(t, plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(roleBinding, "ROLE", role))))
 }

@@ -38,9 +38,7 @@ func (r *rig) mount(pod, class string) *driver {
 	owner, err := r.client.CoreV1().Pods(r.namespace).Create(r.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: pod}, Spec: template.Spec,
 	}, metav1.CreateOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	d := &driver{rig: r, status: manifests.PodStatus{Namespace: r.namespace, Pod: pod, Class: class, UID: string(owner.UID)}}
 	d.rotate("VERSION-1")
 	return d
@@ -50,9 +48,7 @@ func (r *rig) mount(pod, class string) *driver {
 func (d *driver) rotate(version string) {
 	d.Helper()
 	d.status.Version = version
-	if err := plane.ApplyYAML(d.Context(), strings.NewReader(d.status.YAML())); err != nil {
-		d.Fatal(err)
-	}
+	testkit.Must(d, plane.ApplyYAML(d.Context(), strings.NewReader(d.status.YAML())))
 }
 
 func TestWhatTheSecretsStoreDriverMountsRollsAsReloaderRollsIt(t *testing.T) {
@@ -64,9 +60,7 @@ func TestWhatTheSecretsStoreDriverMountsRollsAsReloaderRollsIt(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			for _, class := range []string{"db", "unread", "last"} {
-				if err := plane.ApplyYAML(t.Context(), strings.NewReader(manifests.SecretProviderClass(r.namespace, class, "{}"))); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, plane.ApplyYAML(t.Context(), strings.NewReader(manifests.SecretProviderClass(r.namespace, class, "{}"))))
 			}
 			mountsDB := func(template *corev1.PodTemplateSpec) { mounts(template, "db") }
 			excluded := auto()
@@ -109,21 +103,15 @@ func TestWhatTheSecretsStoreDriverMountsRollsAsReloaderRollsIt(t *testing.T) {
 			}
 			testkit.Await(t, "the Rollout and the Job have the change", func(ctx context.Context) bool {
 				canary, err := r.rollouts().Get(ctx, "canary", metav1.GetOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				_, uid := r.jobs()
 				return canary.GetGeneration() > 1 && uid != "" && uid != job
 			})
 			canary, err := r.rollouts().Get(t.Context(), "canary", metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			template := &corev1.PodTemplateSpec{}
 			content, _, _ := unstructured.NestedMap(canary.Object, "spec", "template")
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, template); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(content, template))
 			check("canary", template)
 			r.leaves("web", func() {
 				r.mount("another", "db")

@@ -30,15 +30,11 @@ func newMovers(t *testing.T, strategy string) *movers {
 	_, err := m.client.AppsV1().StatefulSets(m.namespace).Create(t.Context(), &appsv1.StatefulSet{
 		ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: d.Spec.Selector, Template: d.Spec.Template},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, err = m.client.AppsV1().DaemonSets(m.namespace).Create(t.Context(), &appsv1.DaemonSet{
 		ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: d.Spec.Selector, Template: d.Spec.Template},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	m.placeSentinels(auto())
 	return m
 }
@@ -60,22 +56,16 @@ func (m *movers) change(password string, reloaderRolls bool) {
 		roll := programs.Reload{
 			Namespace: m.namespace, Workload: workload, Kind: "SECRET", Name: "db", Data: data, Strategy: m.strategy,
 		}
-		if err := roll.Send(m.Context(), m.client); err != nil {
-			m.Fatal(err)
-		}
+		testkit.Must(m, roll.Send(m.Context(), m.client))
 	}
 }
 
 // frozen does something that the command sees all at once.
 func (m *movers) frozen(do func()) {
 	m.Helper()
-	if err := m.program.Suspend(); err != nil {
-		m.Fatal(err)
-	}
+	testkit.Must(m, m.program.Suspend())
 	do()
-	if err := m.program.Resume(); err != nil {
-		m.Fatal(err)
-	}
+	testkit.Must(m, m.program.Resume())
 }
 
 // rollsEach does something, and fails the test unless it rolls each workload so often, and no more until later changes have rolled the sentinels.
@@ -83,9 +73,7 @@ func (m *movers) rollsEach(what string, want int64, do func()) {
 	m.Helper()
 	count := func() map[string]int64 {
 		writes, err := m.templates.Writes(m.Context())
-		if err != nil {
-			m.Fatal(err)
-		}
+		testkit.Must(m, err)
 		return writes
 	}
 	before := count()

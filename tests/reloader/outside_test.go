@@ -35,9 +35,7 @@ func TestTheAPIServerLeavesOutIgnoredNamespaces(t *testing.T) {
 	const pods = `{metadata: {labels: {app: x}}, spec: {restartPolicy: %s, containers: [{name: x, image: x}]}}`
 	serving := "{selector: {matchLabels: {app: x}}, serviceName: x, template: " + fmt.Sprintf(pods, "Always") + "}"
 	job := "{template: " + fmt.Sprintf(pods, "Never") + "}"
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(customKind)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.ApplyYAML(t.Context(), strings.NewReader(customKind)))
 	for _, tt := range []struct{ name, group, resource, kind, spec string }{
 		{"ConfigMaps", "", "configmaps", "ConfigMap", ""},
 		{"Secrets", "", "secrets", "Secret", ""},
@@ -54,9 +52,7 @@ func TestTheAPIServerLeavesOutIgnoredNamespaces(t *testing.T) {
 			client := dynamic.NewForConfigOrDie(plane.Config()).Resource(resource)
 			for _, namespace := range []string{in, out} {
 				object := &unstructured.Unstructured{}
-				if err := yaml.Unmarshal([]byte("{metadata: {name: x}, spec: "+tt.spec+"}"), &object.Object); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, yaml.Unmarshal([]byte("{metadata: {name: x}, spec: "+tt.spec+"}"), &object.Object))
 				if tt.spec == "" {
 					delete(object.Object, "spec")
 				}
@@ -68,9 +64,7 @@ func TestTheAPIServerLeavesOutIgnoredNamespaces(t *testing.T) {
 			}
 			outside := metav1.ListOptions{FieldSelector: kube.Outside([]string{"kube-system", out})}
 			list, err := client.List(t.Context(), outside)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			listed := map[string]bool{}
 			for _, object := range list.Items {
 				listed[object.GetNamespace()] = true
@@ -80,9 +74,7 @@ func TestTheAPIServerLeavesOutIgnoredNamespaces(t *testing.T) {
 			}
 			outside.ResourceVersion = list.GetResourceVersion()
 			watched, err := client.Watch(t.Context(), outside)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer watched.Stop()
 			for _, namespace := range []string{out, in} {
 				label := []byte(`{"metadata":{"labels":{"team":"shop"}}}`)

@@ -42,9 +42,7 @@ subjects: [{kind: ServiceAccount, name: theirs, namespace: NAMESPACE}]
 // apply applies manifests to the namespace of the rig, which they call NAMESPACE.
 func (r *rig) apply(manifests string) {
 	r.Helper()
-	if err := plane.ApplyYAML(r.Context(), strings.NewReader(strings.ReplaceAll(manifests, "NAMESPACE", r.namespace))); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, plane.ApplyYAML(r.Context(), strings.NewReader(strings.ReplaceAll(manifests, "NAMESPACE", r.namespace))))
 }
 
 // startAsReloader starts the command with the permissions of Reloader, which are reloadersRole or a part of it.
@@ -71,16 +69,12 @@ func TestThePermissionsOfReloaderAreEnough(t *testing.T) {
 	r.startAsReloader(reloadersRole)
 	r.deploy("web", auto(), readDB)
 	begin, err := plane.AuditEnd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	r.rolls("web", func() { r.secret("db", map[string]string{"password": "two"}) })
 	// Twice a minute everything is listed, from the memory of the API server, and that would have web rolled, too.
 	testkit.Await(t, "the namespace is listed because of the change", func(context.Context) bool {
 		entries, _, err := plane.AuditSince(begin)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		theirs := testbed.Requests(entries, testbed.ServiceAccountUser(r.namespace, "theirs"))
 		return slices.ContainsFunc(theirs, func(e testbed.AuditEntry) bool {
 			return e.Verb == "list" && e.Resource == "deployments" && !strings.Contains(e.URI, "resourceVersion=")
@@ -123,9 +117,7 @@ func TestMetricsAreServedOnceTheSourcesAreSeen(t *testing.T) {
 	account, role, _ := strings.Cut(reloadersRole, "---\n")
 	r.apply(account)
 	kubeconfig, err := plane.ServiceAccountKubeconfig(t.Context(), r.namespace, "theirs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	r.launch(nil, "--namespaces", r.namespace, "--kubeconfig", kubeconfig)
 	// It is alive, but Reloader's chart must not call a pod ready that sees nothing.
 	testkit.Await(t, "it is refused to list", func(context.Context) bool { return strings.Contains(r.program.Output(), "is forbidden") })

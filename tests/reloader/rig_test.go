@@ -50,18 +50,14 @@ func (r *rig) startWith(env []string, args ...string) {
 	r.launch(env, args...)
 	ctx, stop := running.WithTimeout(r.Context(), testkit.Patience)
 	defer stop()
-	if err := r.program.Ready(ctx); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, r.program.Ready(ctx))
 }
 
 // launch starts the command with an environment and flags.
 func (r *rig) launch(env []string, args ...string) {
 	r.Helper()
 	program, err := command.Start(r.dir, args, append([]string{"GORACE=atexit_sleep_ms=0"}, env...))
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	r.program = program
 	r.Cleanup(func() {
 		// The error is the exit status of a process that the test has ended.
@@ -82,9 +78,7 @@ func (r *rig) stop() {
 
 func (r *rig) secret(name string, data map[string]string) {
 	r.Helper()
-	if err := programs.SetSecret(r.Context(), r.client, r.namespace, name, data); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, programs.SetSecret(r.Context(), r.client, r.namespace, name, data))
 }
 
 // label changes the labels of a Secret, and nothing else.
@@ -107,9 +101,7 @@ func (r *rig) labelConfigMap(name string) {
 
 func (r *rig) configMap(name string, data map[string]string) {
 	r.Helper()
-	if err := programs.SetConfigMap(r.Context(), r.client, r.namespace, name, data); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, programs.SetConfigMap(r.Context(), r.client, r.namespace, name, data))
 }
 
 // auto are the annotations of a workload that rolls on everything that it reads.
@@ -134,9 +126,7 @@ func (r *rig) deploy(name string, annotations map[string]string, read func(templ
 func (r *rig) deployment(name string) *appsv1.Deployment {
 	r.Helper()
 	deployment, err := r.client.AppsV1().Deployments(r.namespace).Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return deployment
 }
 
@@ -144,9 +134,7 @@ func (r *rig) deployment(name string) *appsv1.Deployment {
 func (r *rig) writes(name string) int64 {
 	r.Helper()
 	writes, err := r.templates.Writes(r.Context())
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	return writes["deployment/"+name]
 }
 

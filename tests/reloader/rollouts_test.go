@@ -38,9 +38,7 @@ func TestRolloutsOfArgoRolloutsRollAsReloaderRollsThem(t *testing.T) {
 	for i, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			object, err := r.rollouts().Get(t.Context(), sourceOf(i), metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			want := int64(1)
 			if c.rolls || c.restarts {
 				want = 2
@@ -90,9 +88,7 @@ func (r *rig) change(name, kind, value string) {
 		patch := fmt.Appendf(nil, `{"data":{"value":%q}}`, value)
 		_, err = r.client.CoreV1().ConfigMaps(r.namespace).Patch(r.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 }
 
 // rollout creates the Rollout of a case. SOURCE in its annotations is the name of its sources.
@@ -103,9 +99,7 @@ func (r *rig) rollout(name string, c rolloutCase) {
 	template.Annotations = c.templated
 	c.read(&template, name)
 	pods, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&template)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout",
 		"spec": map[string]any{

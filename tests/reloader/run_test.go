@@ -38,9 +38,7 @@ subjects: [{kind: ServiceAccount, name: reloader, namespace: keyturn-system}]
 func (r *rig) run(keys string) string {
 	r.Helper()
 	port, err := process.FreePort()
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	address := process.Address(port)
 	if r.program, err = command.Run(r.dir, keys, address, "--namespaces", r.namespace, "--leader-elect=false", "--settle=50ms"); err != nil {
 		r.Fatal(err)
@@ -72,9 +70,7 @@ func TestOnePodFindsWhatHasChangedWhileItWasDownWithoutAVolume(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	keys := plane.Namespace(t)
-	if err := plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(keysRole, "NAMESPACE", keys))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, plane.ApplyYAML(t.Context(), strings.NewReader(strings.ReplaceAll(keysRole, "NAMESPACE", keys))))
 	for _, name := range []string{"changed", "same"} {
 		r.reading(name)
 	}
@@ -85,9 +81,7 @@ func TestOnePodFindsWhatHasChangedWhileItWasDownWithoutAVolume(t *testing.T) {
 	}
 	r.asksAs(keys, address)
 	r.stop()
-	if err := os.RemoveAll(filepath.Join(r.dir, "nats")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.RemoveAll(filepath.Join(r.dir, "nats")))
 	r.secret("changed", map[string]string{"password": "three"})
 	r.label("same")
 	before := r.writes("same")
@@ -102,13 +96,9 @@ func TestOnePodFindsWhatHasChangedWhileItWasDownWithoutAVolume(t *testing.T) {
 func (r *rig) asksAs(keys, address string) {
 	r.Helper()
 	secret, err := r.client.CoreV1().Secrets(keys).Get(r.Context(), "keyturn-nats-reader", metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	seed := filepath.Join(r.dir, "reader.nk")
-	if err := os.WriteFile(seed, secret.Data["reader.nk"], 0o600); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, os.WriteFile(seed, secret.Data["reader.nk"], 0o600))
 	ask := func(args ...string) (string, error) {
 		all := append([]string{"history", "-n", r.namespace, "--cluster", "demo", "--kubeconfig", plane.Kubeconfig(), "--nats-url", "nats://" + address}, args...)
 		out, err := exec.CommandContext(r.Context(), command.Binary(), all...).CombinedOutput()

@@ -39,9 +39,7 @@ func TestAStartRollsNothingThatHasNotChanged(t *testing.T) {
 			r.rolls("rolled", func() { r.secret("rolled", map[string]string{"password": "two"}) })
 			r.stop()
 			for _, part := range tt.lost {
-				if err := os.RemoveAll(filepath.Join(r.dir, "state", part)); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, os.RemoveAll(filepath.Join(r.dir, "state", part)))
 			}
 			// The resourceVersions are others when it starts again, and the contents are not.
 			r.label("rolled")
@@ -76,9 +74,7 @@ func TestTheRecordsOfWorkloadsStandForALostState(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	key := filepath.Join(r.dir, "key")
-	if err := os.WriteFile(key, []byte("cmVwbGFjZSB0aGlzIGtleSBieSBvbmUgb2YgeW91ciBvd24h\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(key, []byte("cmVwbGFjZSB0aGlzIGtleSBieSBvbmUgb2YgeW91ciBvd24h\n"), 0o600))
 	for _, name := range []string{"changed", "same"} {
 		r.secret(name, map[string]string{"password": "one"})
 		r.deploy(name, auto(), func(template *corev1.PodTemplateSpec) { programs.ReadSecret(template, name) })
@@ -88,9 +84,7 @@ func TestTheRecordsOfWorkloadsStandForALostState(t *testing.T) {
 		r.rolls(name, func() { r.secret(name, map[string]string{"password": "two"}) })
 	}
 	r.stop()
-	if err := os.RemoveAll(filepath.Join(r.dir, "state")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.RemoveAll(filepath.Join(r.dir, "state")))
 	r.secret("changed", map[string]string{"password": "three"})
 	r.label("same")
 	before := r.writes("changed")

@@ -71,7 +71,5 @@ func readGrants(t testing.TB, path, content string) []Grant {
 
 func fromObject(t testing.TB, object *unstructured.Unstructured, into any) {
 	t.Helper()
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into))
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // TestEachRightHasARow checks that deploy grants what needs has, and nothing else, and that the rights are shown in use.
@@ -77,9 +79,7 @@ func manifestsWithRights(t *testing.T) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return manifests
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // Repository is a Git repository with a single branch "main", served on loopback for reading.
@@ -36,12 +37,8 @@ func NewRepository(t testing.TB, name string) *Repository {
 	}
 	t.Cleanup(stop)
 	r := &Repository{Dir: filepath.Join(dir, name), URL: url + "/" + name + ".git", git: filepath.Join(dir, name+".git")}
-	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.run(ctx, "init", "--quiet", "--initial-branch=main"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(r.Dir, 0o755))
+	testkit.Must(t, r.run(ctx, "init", "--quiet", "--initial-branch=main"))
 	return r
 }
 

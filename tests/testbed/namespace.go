@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/keyturn/keyturn/tests/testbed/process"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // Namespace creates a namespace with a unique name, waits until pods can be created in it, and returns its name. It is not
@@ -26,9 +27,7 @@ func (cp *ControlPlane) Namespace(t testing.TB) string {
 	if cp.opts.WithoutControllers {
 		return ns.Name
 	}
-	if err := cp.waitServiceAccount(t.Context(), ns.Name); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, cp.waitServiceAccount(t.Context(), ns.Name))
 	return ns.Name
 }
 

@@ -66,27 +66,19 @@ func TestRevisionsMissNothingWhileServersAreDown(t *testing.T) {
 				return false
 			}
 			version, err := strconv.ParseInt(result.ResourceVersion, 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			want, written = append(want, n), append(written, version)
 			return true
 		})
 	}
 	write()
 	write()
-	if err := bed.RestartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, bed.RestartAPIServer(t.Context()))
 	write()
 	bed.KillEtcd()
-	if err := bed.StartEtcd(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, bed.StartEtcd(t.Context()))
 	write()
-	if err := configMaps.Delete(t.Context(), "app", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, configMaps.Delete(t.Context(), "app", metav1.DeleteOptions{}))
 	want = append(want, "deleted")
 	testkit.Await(t, "the deletion is seen", func(context.Context) bool {
 		mu.Lock()

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestRequestsAreCountedByVerbAndResource(t *testing.T) {
@@ -18,9 +20,7 @@ apiserver_request_total{code="201",dry_run="",group="",resource="events",scope="
 apiserver_request_duration_seconds_count{resource="pods",verb="POST"} 9
 `
 	got, err := parseRequests(metrics)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := map[string]float64{"PATCH deployments": 21, "PUT deployments/status": 1e6, "POST events": 3}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

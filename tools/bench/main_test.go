@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -51,9 +53,7 @@ func TestWhatIsAskedForIsMeasured(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := parse(tt.args)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if s.fanOut != tt.fanOut || s.roundsNeeded() != tt.rounds || s.large != tt.large || s.withoutPods() != tt.without {
 				t.Errorf("got %+v, with %d rounds, and others measured: %v", s, s.roundsNeeded(), s.withoutPods())
 			}

@@ -8,14 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func reportOf(t *testing.T, samples results) *report {
 	t.Helper()
 	s, err := parse(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return &report{results: samples, cluster: newCluster(s.scale), settings: s, facts: []fact{{"Cores", "2"}}}
 }
 
@@ -143,13 +143,9 @@ func TestReportHasALineForEachMeasurement(t *testing.T) {
 	})
 	r.settings.fanOut = 4321
 	path := filepath.Join(t.TempDir(), "benchmarks.md")
-	if err := r.writeFile(path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.writeFile(path))
 	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var printed strings.Builder
 	r.print(&printed)
 	for name, text := range map[string]string{"the page": string(page), "the terminal": printed.String()} {

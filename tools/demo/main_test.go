@@ -34,9 +34,7 @@ func TestEachDemoEndsAsExpected(t *testing.T) {
 		})
 	}
 	drawn, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, want := range []string{"/secret/shop/db</bdi> rotated", "externalsecret/db", "deployment/web", "All ready<"} {
 		if !strings.Contains(string(drawn), want) {
 			t.Errorf("the page of the rotations does not have %q", want)

@@ -18,13 +18,9 @@ func TestASmallRunMeasuresEverything(t *testing.T) {
 	testkit.Nightly(t)
 	page := filepath.Join(t.TempDir(), "scale.md")
 	args := []string{"-clusters", "2,4", "-sources", "20", "-sustain", "200ms", "-changed", "0.5", "-write", page}
-	if err := run(t.Context(), "../../deploy/nats", args); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, run(t.Context(), "../../deploy/nats", args))
 	written, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, want := range []string{`2 \| 40 \|%s 10 of 1`, `4 \| 80 \|%s 20 of 2`} {
 		// None of the cells between is empty or zero.
 		row := regexp.MustCompile(`(?m)^\| ` + fmt.Sprintf(want, `( ([^|0 ]|0[^|])[^|]* \|){9} [^|]+ for`) + ` \| \d+ \|$`)

@@ -16,9 +16,7 @@ import (
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -41,21 +39,15 @@ func echo(t *testing.T) string {
 
 func TestALinkIsSilencedAndCut(t *testing.T) {
 	l, err := newLink(t.Context(), echo(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.close()
 	dial := func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", l.address())
 	}
 	conn, err := dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer conn.Close()
-	if err := ask(conn); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, ask(conn))
 
 	l.mute()
 	answered := make(chan error, 1)

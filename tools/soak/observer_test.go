@@ -8,6 +8,7 @@ import (
 
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // version is a Deployment with a record, a revision, and something else in the pod template.
@@ -33,9 +34,7 @@ func TestTheObserverTellsPatchesApart(t *testing.T) {
 		version(`{"secret/db":"k:f@7/u#*","configmap/app":"k:g@8/u#*"}`, "r1", "no", 1),
 		version(`{"secret/db":"k:f@7/u#*","configmap/app":"k:g@8/u#*"}`, "r1", "yes", 1),
 	} {
-		if err := o.see("deployments", testbed.Revision{Name: "web", Version: int64(n + 1), Object: object}, clock(int64(n+1))); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, o.see("deployments", testbed.Revision{Name: "web", Version: int64(n + 1), Object: object}, clock(int64(n+1))))
 	}
 	db, both := map[string]int64{"secret/db": 7}, map[string]int64{"secret/db": 7, "configmap/app": 8}
 	want := []patch{

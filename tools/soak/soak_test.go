@@ -13,18 +13,12 @@ import (
 func TestAShortRunLosesNothing(t *testing.T) {
 	testkit.Nightly(t)
 	binaries, err := programs.Build(t.Context(), build.Race())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s, err := parse([]string{"-duration", "1m", "-workloads", "40"}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s.root, s.binaries = "../..", binaries
 	report, err := runSoak(t.Context(), s, t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var text strings.Builder
 	report.print(&text)
 	if report.failed() {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // modulePath is the module that this package and its tools belong to.
@@ -90,9 +92,7 @@ func Binary(ctx context.Context, log io.Writer, name string) (string, error) {
 func Tool(t testing.TB, name string) string {
 	t.Helper()
 	path, err := Binary(t.Context(), os.Stderr, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return path
 }
 

@@ -39,9 +39,7 @@ func TestServersAreTheVersionsOfTheirTools(t *testing.T) {
 func hasTheVersionOfItsTools(t *testing.T, name string) {
 	t.Helper()
 	s, err := findServer(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if got := required(t, filepath.Join("..", "..", "tools", s.tools))[s.module]; got != s.version {
 		t.Errorf("%s, want %s", got, s.version)
 	}

@@ -15,21 +15,15 @@ func TestWhatABuildLeavesIsRemoved(t *testing.T) {
 	compiled := filepath.Join(packages, "0a", "0a11-d")
 	testkit.WriteFile(t, compiled, "package")
 	killed, err := newScratch(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	killed.unlock() // as the kernel does
 	s, err := newScratch(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if content, err := os.ReadFile(filepath.Join(s.dir, "packages", "0a", "0a11-d")); err != nil || string(content) != "package" {
 		t.Errorf("a compiled package in the scratch folder: %q, %v", content, err)
 	}
 	beside, err := newScratch(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := os.Stat(s.dir); err != nil {
 		t.Errorf("a build that goes on: %v", err)
 	}
@@ -59,9 +53,7 @@ func TestKindsThatWereNotCopiedWhollyAreNotKept(t *testing.T) {
 	s.kinds = extractCRDs(".")
 	testkit.WriteFile(t, filepath.Join(module, "crd.yaml"), "")
 	kinds, err := s.saveKinds(t.Context(), module, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := os.Stat(filepath.Join(kinds, "crd.yaml")); err != nil {
 		t.Error(err)
 	}

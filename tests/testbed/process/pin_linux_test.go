@@ -17,9 +17,7 @@ func TestAPinnedProcessRunsOnItsCoresOnly(t *testing.T) {
 	if _, err := fmt.Sscan(first, &core); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Pin(core); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.Pin(core))
 	if got := coresOf(t, p.Pid()); got != first {
 		t.Errorf("it runs on %s, want %s", got, first)
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // The ports are below the range from which the kernel assigns ports (32768 and up). A port of that range could become the
@@ -83,9 +85,7 @@ func FreePort() (int, error) { return processPorts.port() }
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	port, err := FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return Address(port)
 }
 

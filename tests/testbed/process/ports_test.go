@@ -1,6 +1,10 @@
 package process
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/keyturn/keyturn/tests/testkit"
+)
 
 func TestNoPortIsHandedOutTwiceAlsoByTwoProcesses(t *testing.T) {
 	var one, other portAllocator
@@ -8,9 +12,7 @@ func TestNoPortIsHandedOutTwiceAlsoByTwoProcesses(t *testing.T) {
 	for range 3 * portBlock {
 		for _, ports := range []*portAllocator{&one, &other} {
 			port, err := ports.port()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if taken[port] {
 				t.Fatalf("port %d is handed out twice", port)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/running"
 )
 
@@ -98,9 +99,7 @@ func Run(t testing.TB, opts Options) *Process {
 		opts.LogFile = filepath.Join(t.TempDir(), opts.Name+".log")
 	}
 	p, err := Start(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p.StopAfter(t)
 	return p
 }

@@ -29,16 +29,10 @@ func makeOrphan() {
 func TestChildDiesWithItsParent(t *testing.T) {
 	parent := exec.Command(os.Args[0], orphanMaker)
 	out, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, parent.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	child, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {
 		t.Fatalf("the parent has not started a child: %s", line)
@@ -46,9 +40,7 @@ func TestChildDiesWithItsParent(t *testing.T) {
 	if err := syscall.Kill(child, 0); err != nil {
 		t.Fatalf("the child is not there: %v", err)
 	}
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, parent.Process.Kill())
 	_ = parent.Wait()
 	testkit.Eventually(t, "the child is gone", func() bool { return !alive(child) })
 }

@@ -18,9 +18,7 @@ func Account(t testing.TB) (url string) {
 	url = shared.Account(t)
 	connection, js := connect(t, url)
 	defer connection.Close()
-	if err := bus.Declare(t.Context(), js, bus.Declared(1)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, bus.Declare(t.Context(), js, bus.Declared(1)))
 	return url
 }
 
@@ -58,12 +56,8 @@ func Buses(t testing.TB, clusters ...string) []*bus.Bus {
 func connect(t testing.TB, url string, options ...nats.Option) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
 	connection, err := nats.Connect(url, append([]nats.Option{nats.Timeout(startTimeout)}, options...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience/2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return connection, js
 }

@@ -36,9 +36,7 @@ func InBubble(t *testing.T, test func(t *testing.T, s *BubbleServer)) {
 			err = bus.Declare(t.Context(), js, bus.Declared(1))
 		}
 		nc.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		test(t, s)
 	})
 }
@@ -66,9 +64,7 @@ func (s *BubbleServer) Start() {
 	started, err := server.NewServer(&server.Options{
 		DontListen: true, JetStream: true, StoreDir: s.dir, NoLog: true, NoSigs: true, SyncInterval: 24 * time.Hour,
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	started.Start()
 	if !started.ReadyForConnections(time.Minute) {
 		s.t.Fatal("the NATS server is not ready")
@@ -102,8 +98,6 @@ func (s *BubbleServer) Connect() *nats.Conn {
 	s.t.Helper()
 	nc, err := nats.Connect("",
 		nats.InProcessServer(s), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond), nats.PingInterval(time.Hour))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	return nc
 }

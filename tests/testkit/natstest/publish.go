@@ -12,9 +12,7 @@ import (
 // stored twice. Other requests that may be repeated, such as a purge or a reading, can take the place of publish.
 func Publish(t testing.TB, publish func() error) {
 	t.Helper()
-	if err := Answered(t, publish); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, Answered(t, publish))
 }
 
 // Answered calls request until it has an answer, and returns its error: while the machine or its disk is busy, a server can take longer than a

@@ -82,9 +82,7 @@ func (s *Server) URL() string { return s.server.ClientURL() }
 func (s *Server) Declare(credentials ...nats.Option) {
 	s.t.Helper()
 	s.JetStream(func(js jetstream.JetStream) {
-		if err := bus.Declare(s.t.Context(), js, bus.Declared(1)); err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.Must(s.t, bus.Declare(s.t.Context(), js, bus.Declared(1)))
 	}, credentials...)
 }
 

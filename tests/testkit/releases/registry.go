@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // Registry is one of OCI artifacts, on loopback, without TLS.
@@ -60,14 +62,10 @@ func (r *Registry) Remove(repository, tag string) {
 func (r *Registry) Send(method, path string, mediaType types.MediaType, content []byte) []byte {
 	r.Helper()
 	request, err := http.NewRequestWithContext(r.Context(), method, "http://"+r.Host+"/v2/"+path, bytes.NewReader(content))
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	request.Header.Set("Content-Type", string(mediaType))
 	response, err := r.client.Do(request)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode/100 != 2 {

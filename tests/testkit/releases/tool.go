@@ -34,9 +34,7 @@ func New(t *testing.T) Tool {
 	}
 	r.MakeKey(r.Keys)
 	r.root = t.TempDir()
-	if err := os.CopyFS(filepath.Join(r.root, "deploy"), os.DirFS(filepath.Join(Root, "deploy"))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.CopyFS(filepath.Join(r.root, "deploy"), os.DirFS(filepath.Join(Root, "deploy"))))
 	r.Prepare(r.root)
 	testkit.WriteFile(t, filepath.Join(r.root, "LICENSE"), r.Read(Root, "LICENSE"))
 	return r

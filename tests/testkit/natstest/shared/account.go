@@ -16,9 +16,7 @@ import (
 func Account(t testing.TB) (address string) {
 	t.Helper()
 	address, err := one.account()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), testkit.Patience)

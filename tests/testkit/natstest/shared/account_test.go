@@ -16,14 +16,10 @@ func TestMain(m *testing.M) { Main(m) }
 func open(t *testing.T, address string) jetstream.JetStream {
 	t.Helper()
 	connection, err := nats.Connect(address, nats.Timeout(testkit.Patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(connection.Close)
 	js, err := jetstream.New(connection, jetstream.WithDefaultTimeout(testkit.Patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return js
 }
 
