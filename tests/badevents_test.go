@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -167,9 +166,7 @@ func (r *rig) refusesBadEvents() {
 		}
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, slices.Sorted(slices.Values(got))); diff != "" {
-		r.Errorf("dead letters (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(r, "dead letters", want, slices.Sorted(slices.Values(got)))
 	table := r.ask("dead-letters")
 	if lines := strings.Count(r.ask("dead-letters", "--limit", "3"), "\n"); lines != 4 {
 		r.Errorf("dead-letters --limit 3: got %d lines, want 4", lines)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -63,8 +62,6 @@ func (r *rig) deletesTheNamespace() {
 	r.eventually("it is decided that nothing is rolled", func(context.Context) bool {
 		return len(lines(r.actuator.Output(), `"statefulset/web"`, `the namespace is being deleted`)) > 0
 	})
-	if diff := cmp.Diff(tally{}, r.tally().since(before)); diff != "" {
-		r.Errorf("rollouts (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(r, "rollouts", tally{}, r.tally().since(before))
 	finalize(`{"metadata":{"finalizers":null}}`)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -69,9 +68,7 @@ func TestExplainSaysWhatAWorkloadDependsOnAndWhatWouldHappen(t *testing.T) {
 	r.eventually("the sources are known", func(context.Context) bool {
 		return strings.Count(r.explain("deployment/web"), "first seen") == 2
 	})
-	if diff := cmp.Diff(want, r.explain("deployment/web")); diff != "" {
-		t.Errorf("before a change (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "before a change", want, r.explain("deployment/web"))
 
 	r.secret("db", map[string]string{"password": "two"})
 	r.outcomeOf("web", events.VerbCompleted)
@@ -83,24 +80,18 @@ func TestExplainSaysWhatAWorkloadDependsOnAndWhatWouldHappen(t *testing.T) {
 	r.eventually("the change of the ConfigMap is known", func(context.Context) bool {
 		return strings.Contains(r.explain("deployment/web"), "no key that the pods read has changed")
 	})
-	if diff := cmp.Diff(want, r.explain("deployment/web")); diff != "" {
-		t.Errorf("after a change (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "after a change", want, r.explain("deployment/web"))
 
 	want = "deployment/silent in namespace NAMESPACE of cluster demo\n\nIt was never rolled.\n\n" +
 		"It asks for nothing: annotate it, for example with keyturn.dev/roll-on: auto\n"
-	if diff := cmp.Diff(want, r.explain("deployment/silent")); diff != "" {
-		t.Errorf("of a workload that has no annotation (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "of a workload that has no annotation", want, r.explain("deployment/silent"))
 	r.installed(map[string]string{"KEYTURN_ROLL_ALL": "true"}, nil)
 	all := r.ask("explain", "deployment/silent", "-n", r.namespace)
 	if !strings.Contains(all, "secret/db") || !strings.Contains(all, "roll (content-changed): content that the pods read has changed") {
 		t.Errorf("of the same by an actuator with --roll-all: got\n%s", all)
 	}
 	want = "deployment/nothing in namespace NAMESPACE of cluster demo\n\nIt was never rolled.\n\nIt depends on no source.\n"
-	if diff := cmp.Diff(want, r.explain("deployment/nothing")); diff != "" {
-		t.Errorf("of a workload that reads nothing (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "of a workload that reads nothing", want, r.explain("deployment/nothing"))
 	r.command("explain", "deployment/none", "-n", r.namespace).run(t).refused(t, "there is no deployment/none in namespace "+r.namespace)
 	r.command("explain").run(t).refused(t, "accepts 1 arg(s), received 0")
 }

@@ -108,9 +108,7 @@ func (r *gitopsRig) countJobs(begin int64, created, started int) {
 			got.Created[entry.Name]++
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		r.Errorf("Jobs (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(r, "Jobs", want, got)
 }
 
 // audit returns the requests that may have changed something in the namespace since an offset of the audit log.

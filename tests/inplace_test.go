@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 	appsv1 "k8s.io/api/apps/v1"
@@ -137,7 +136,5 @@ func TestPodsAreToldOfAChangeOnceTheirFilesAreNewAlsoByTheNextLeader(t *testing.
 	r.hasRolledForTheLast("deployment/web", events.Source{Kind: events.KindSecret, Name: "db"})
 	r.eventually("a Kubernetes Event says so", func(context.Context) bool { return len(r.kubeEvents("web", "ReloadedInPlace")) == 1 })
 	r.quiet()
-	if diff := cmp.Diff(once("deployment/variable"), r.tally().since(before)); diff != "" {
-		t.Errorf("rollouts (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "rollouts", once("deployment/variable"), r.tally().since(before))
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // annotateNamespace sets an annotation of the namespace. Null removes it.
@@ -50,7 +50,5 @@ func (r *rig) holdsANamespace() {
 	r.eventually("it is rolled", func(context.Context) bool { return r.seen().since(before)["deployment/moved"] > 0 })
 	r.hasRolledForTheLast("deployment/moved", events.Source{Kind: events.KindSecret, Name: "moved"})
 	r.awaitEndOfLastRoll("moved")
-	if diff := cmp.Diff(once("deployment/moved"), r.tally().since(before)); diff != "" {
-		r.Errorf("rollouts when the hold is taken off (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(r, "rollouts when the hold is taken off", once("deployment/moved"), r.tally().since(before))
 }

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -55,9 +53,7 @@ func TestASinkIsToldOfARollout(t *testing.T) {
 		{"demo", "Rollout", "started", "deployment", r.namespace, "web", "content-changed"},
 		{"demo", "Rollout", "completed", "deployment", r.namespace, "web", "rolled-out"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "messages", want, got)
 	// A message is counted once the sink has answered.
 	r.eventually("the metrics have both messages", func(context.Context) bool {
 		return r.series(r.actuator, "keyturn_notifications_total", `sink="box"`, `result="sent"`) == "2"

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,12 +42,8 @@ func TestTheProjectorCannotReadASecretThatItWasNotGiven(t *testing.T) {
 	config := configOf(t, r.namespace, projectorAccount)
 	client := kubernetes.NewForConfigOrDie(config)
 	want := rightsOf("get", "secrets db").and(rightsOf("list watch patch", "widgets.example.org")).and(rightsOf("create", "events")).and(everybodys)
-	if diff := cmp.Diff(want.list(), rightsOfClient(t, client, r.namespace).list()); diff != "" {
-		t.Errorf("rights (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(everybodys.list(), rightsOfClient(t, client, metav1.NamespaceDefault).list()); diff != "" {
-		t.Errorf("rights in another namespace (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "rights", want.list(), rightsOfClient(t, client, r.namespace).list())
+	testkit.WantEqual(t, "rights in another namespace", everybodys.list(), rightsOfClient(t, client, metav1.NamespaceDefault).list())
 	secrets := client.CoreV1().Secrets(r.namespace)
 	if _, err := secrets.Get(t.Context(), "db", metav1.GetOptions{}); err != nil {
 		t.Errorf("the Secret that it was given: %v", err)
@@ -71,9 +66,7 @@ func TestTheProjectorCannotReadASecretThatItWasNotGiven(t *testing.T) {
 			asked[entry.Verb+" "+entry.Name] = true
 		}
 	}
-	if diff := cmp.Diff(map[string]bool{"get db": true, "get other": true}, asked); diff != "" {
-		t.Errorf("what the program asks about Secrets (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "what the program asks about Secrets", map[string]bool{"get db": true, "get other": true}, asked)
 }
 
 func TestEachRuleOfTheProjectorIsNeeded(t *testing.T) {

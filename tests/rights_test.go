@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -167,9 +166,7 @@ func TestEachProgramHasExactlyTheRightsThatItNeeds(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want.and(everybodys).list(), rightsIn(t, tt.account, tt.namespace).list()); diff != "" {
-				t.Errorf("rights (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "rights", tt.want.and(everybodys).list(), rightsIn(t, tt.account, tt.namespace).list())
 		})
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testbed"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -94,9 +92,7 @@ func TestARotationThatIsSeenOnceIsRolledInTwoClustersInOneTrace(t *testing.T) {
 	for _, operations := range want {
 		slices.Sort(operations)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("spans by their cluster (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "spans by their cluster", want, got)
 
 	// There is one root. Each cluster's spans are children of the one publication, and not of the other cluster's spans.
 	byID, roots := map[string]testbed.Span{}, 0

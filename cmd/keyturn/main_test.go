@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/plugin"
 	"github.com/keyturn/keyturn/tests/testkit"
 	"github.com/keyturn/keyturn/tests/testkit/flagpages"
@@ -26,9 +24,7 @@ func TestArgumentsAreCompletedUnderTheNameThatKubectlAsksFor(t *testing.T) {
 		{"its completion on Windows", []string{"kubectl_complete-keyturn.exe", "his"}, []string{"__complete", "his"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, arguments(tt.words)); diff != "" {
-				t.Errorf("arguments (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "arguments", tt.want, arguments(tt.words))
 		})
 	}
 }

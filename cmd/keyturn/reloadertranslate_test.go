@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
 	"github.com/keyturn/keyturn/internal/plan"
@@ -233,9 +232,7 @@ func TestEverySettingOfReloaderIsTranslated(t *testing.T) {
 				Strategy: "annotations", Jobs: []string{"recreate", "start"}, Workloads: []string{"deployment", "statefulset", "daemonset", "cronjob"}, Settle: time.Second, MaxRollsPerHour: 30,
 			}
 			tt.want(&want)
-			if diff := cmp.Diff(want, settingsOf(r)); diff != "" {
-				t.Errorf("settings (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "settings", want, settingsOf(r))
 		})
 	}
 }
@@ -245,12 +242,8 @@ func TestTheKeysOfAnnotationsCanBeChanged(t *testing.T) {
 		r, err := translated(t, environment{}, "--"+name+"=example.com/other")
 		testkit.Must(t, err)
 		want := map[string]string{name: "example.com/other"}
-		if diff := cmp.Diff(want, r.Watcher.Sources.Reloader.Annotations); diff != "" {
-			t.Errorf("keys of the watcher (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff(want, r.Actuator.Actuate.Reloader.Annotations); diff != "" {
-			t.Errorf("keys of the actuator (-want +got):\n%s", diff)
-		}
+		testkit.WantEqual(t, "keys of the watcher", want, r.Watcher.Sources.Reloader.Annotations)
+		testkit.WantEqual(t, "keys of the actuator", want, r.Actuator.Actuate.Reloader.Annotations)
 		if !r.Actuator.Actuate.Reloader.On || !r.Actuator.Actuate.Reloader.Metrics {
 			t.Error("the actuator does not behave and report as Reloader does")
 		}
@@ -324,9 +317,7 @@ func TestArgumentsThatReloaderIgnoresAreNoted(t *testing.T) {
 	testkit.Must(t, err)
 	const effect = "none, as in Reloader; a flag that is on or off takes its value as --flag=value"
 	want := []program.Note{{Setting: `argument "true"`, Text: effect}, {Setting: `argument "x"`, Text: effect}}
-	if diff := cmp.Diff(want, r.Notes); diff != "" {
-		t.Errorf("notes (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "notes", want, r.Notes)
 	if !r.Actuator.Actuate.RollAll || r.Actuator.Actuate.RollOnCreate != "always" {
 		t.Error("the flags before and after them do not count")
 	}

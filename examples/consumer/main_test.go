@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -86,9 +85,7 @@ func TestTheExampleReadsWhatThePublisherWrites(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff(step.want, out.text.String()); diff != "" {
-			t.Errorf("lines (-want +got):\n%s", diff)
-		}
+		testkit.WantEqual(t, "lines", step.want, out.text.String())
 		// The server learns of the closed connection later, and until then it delivers to it what comes next, which is redelivered after
 		// AckWait only.
 		waitForNobody(t, js)

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -70,9 +68,7 @@ func TestNamesThatComeAndGoWhileAWorkloadWaitsAreForgotten(t *testing.T) {
 		for _, cause := range all[len(all)-1].Sources {
 			causes = append(causes, cause.Source)
 		}
-		if diff := cmp.Diff([]string{"configmap/stays"}, causes); diff != "" {
-			s.Errorf("it was rolled for (-want +got):\n%s", diff)
-		}
+		testkit.WantEqual(s, "it was rolled for", []string{"configmap/stays"}, causes)
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // These are how Kubernetes Events are written: one that comes alone at once, others after such a pause in which none comes. Then so many are written
@@ -82,9 +82,7 @@ func TestAKubernetesEventIsAboutTheWorkloadAndLeadsToTheTrace(t *testing.T) {
 		for i, event := range written {
 			about := corev1.ObjectReference{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: namespace, Name: "db"}
 			about.UID = metaOf(s.object("statefulset/db")).GetUID()
-			if diff := cmp.Diff(about, event.InvolvedObject); diff != "" {
-				s.Errorf("it is about (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(s, "it is about", about, event.InvolvedObject)
 			trace := outcomes[i].Trace.Parent
 			if trace == "" || event.Annotations[events.AnnotationTraceparent] != trace || event.Namespace != namespace {
 				s.Errorf("%s is in %s, with %v, want the trace %s", event.Reason, event.Namespace, event.Annotations, trace)

@@ -154,9 +154,7 @@ func TestFailuresAreCountedFromZero(t *testing.T) {
 		}
 		slices.Sort(want)
 		slices.Sort(got)
-		if diff := cmp.Diff(want, got); diff != "" {
-			s.Errorf("before a rollout failed (-want +got):\n%s", diff)
-		}
+		testkit.WantEqual(s, "before a rollout failed", want, got)
 	})
 }
 

@@ -102,9 +102,7 @@ func TestEnvironmentMirrorsFlags(t *testing.T) {
 			if err := Environment(flags); err != nil {
 				text = err.Error()
 			}
-			if diff := cmp.Diff(tt.err, text); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "error", tt.err, text)
 			if diff := cmp.Diff(tt.want, got); diff != "" && tt.err == "" {
 				t.Errorf("flags (-want +got):\n%s", diff)
 			}

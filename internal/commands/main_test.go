@@ -10,8 +10,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestMainReportsTheEndOfTheProgram(t *testing.T) {
@@ -51,9 +52,7 @@ func TestMainReportsTheEndOfTheProgram(t *testing.T) {
 			if code := o.main(tt.run); code != tt.code {
 				t.Errorf("code is %d, want %d", code, tt.code)
 			}
-			if diff := cmp.Diff(tt.stderr, stderr.String()); diff != "" {
-				t.Errorf("stderr (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "stderr", tt.stderr, stderr.String())
 		})
 	}
 }

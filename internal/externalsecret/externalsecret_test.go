@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestWhatMattersOfAnExternalSecretIsRead(t *testing.T) {
@@ -36,9 +36,7 @@ status:
 		Namespace: "shop", Name: "db", UID: "u", ResourceVersion: "7",
 		Annotations: map[string]string{AnnotationForceSync: "main/root/secret/db/2", "keyturn.dev/cause": "c"},
 	}
-	if diff := cmp.Diff(meta, es.ObjectMeta); diff != "" {
-		t.Errorf("metadata (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "metadata", meta, es.ObjectMeta)
 	refreshed := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 	target := events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "db-secret"}
 	if es.Owner != "all" || es.Target != target || es.SyncedVersion != "1-abc" || !es.RefreshTime.Equal(refreshed) || !es.Ready || es.Failed {
@@ -72,9 +70,7 @@ func TestWhatTheTemplateOfAnExternalSecretNames(t *testing.T) {
 	const spec = "spec: {target: {template: {templateFrom: " +
 		"[{configMap: {name: page, items: []}}, {literal: x}, {secret: {name: more, items: []}}, {secret: {name: db, items: []}}]}}}"
 	want := []events.Source{{Kind: events.KindConfigMap, Namespace: "shop", Name: "page"}, {Kind: events.KindSecret, Namespace: "shop", Name: "more"}}
-	if diff := cmp.Diff(want, Read(object(t, spec)).Templates); diff != "" {
-		t.Errorf("templates, without what it writes (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "templates, without what it writes", want, Read(object(t, spec)).Templates)
 	const owned = "metadata: {name: db, namespace: shop, ownerReferences: " +
 		"[{apiVersion: external-secrets.io/v1, kind: ClusterExternalSecret, name: a, uid: u, controller: true}]}\n"
 	if got := Read(object(t, owned+spec)).Templates; got != nil {

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const (
@@ -188,11 +188,7 @@ func TestThePlacesAreWhatAPollerHasToPoll(t *testing.T) {
 	}
 	want := []Place{at("shop/db", false), at("shop", true), at("", true), at("a", false)}
 	got := es.Places(storesOf(t, "{vault: {server: 'https://bao:8200/', path: secret, namespace: team/a}}"))
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Place{}, Key{})); diff != "" {
-		t.Errorf("places (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "places", want, got, cmpopts.IgnoreUnexported(Place{}, Key{}))
 	names := []types.NamespacedName{{Namespace: "shop", Name: "bao"}, {Namespace: "shop", Name: "unknown"}}
-	if diff := cmp.Diff(names, es.Stores()); diff != "" {
-		t.Errorf("stores (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "stores", names, es.Stores())
 }

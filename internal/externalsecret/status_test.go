@@ -3,8 +3,6 @@ package externalsecret
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -18,9 +16,7 @@ status: {syncedResourceVersion: 1-abc, newer: [1], conditions: [{type: Ready, st
 	testkit.Must(t, err)
 	want := Status{SyncedVersion: "1-abc", Failed: true, Reason: "Denied"}
 	want.Target.Kind, want.Target.Namespace, want.Target.Name = "secret", "shop", "db-secret"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("status (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "status", want, got)
 	if es := Read(obj); len(es.Problems) != 1 {
 		t.Errorf("the whole object has the problems %v, want one", es.Problems)
 	}

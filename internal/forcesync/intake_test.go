@@ -15,6 +15,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const secondVersion = "main/root/secret/shop/db/2"
@@ -64,9 +65,7 @@ func TestARotationSyncsWhatReadsIt(t *testing.T) {
 			events.AnnotationTraceparent:       "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 			annotationSyncedFrom:               "1-",
 		}
-		if diff := cmp.Diff(want, annotations); diff != "" {
-			t.Errorf("annotations (-want +got):\n%s", diff)
-		}
+		testkit.WantEqual(t, "annotations", want, annotations)
 		b.stop()
 		if left := b.left(); left != "" {
 			t.Errorf("something is left: %s", left)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestTheGateOfChangesIsClosedIfAllOfThemAreWithoutEnd(t *testing.T) {
@@ -119,9 +120,7 @@ func TestADecisionNamesAllThatHasChangedSinceTheRecordAndWhoWritesIt(t *testing.
 			if decision.Reason != Changed {
 				t.Fatalf("the reason is %s", decision.Reason)
 			}
-			if diff := cmp.Diff([][]string{tt.keysOf, tt.wants}, [][]string{decision.Keys, decision.Writers}); diff != "" {
-				t.Errorf("keys and writers (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "keys and writers", [][]string{tt.keysOf, tt.wants}, [][]string{decision.Keys, decision.Writers})
 		})
 	}
 }

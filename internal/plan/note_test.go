@@ -3,10 +3,9 @@ package plan
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/workload"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // annotatedWith is a Deployment that can start without db, with the text of a record.
@@ -71,7 +70,5 @@ func TestANoteRestoresARecordThatSomebodyOverwrote(t *testing.T) {
 	if _, needed := decide(after); !needed {
 		t.Error("the note is not needed")
 	}
-	if diff := cmp.Diff(before.Rolled, after.Rolled); diff != "" {
-		t.Errorf("what counts (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "what counts", before.Rolled, after.Rolled)
 }

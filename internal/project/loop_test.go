@@ -16,7 +16,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 	corev1 "k8s.io/api/core/v1"
@@ -153,9 +152,7 @@ func (b *bench) publishes(lasting time.Duration) {
 // reports fails the test unless these, and no others, were published.
 func (b *bench) reports(want ...string) {
 	b.Helper()
-	if diff := cmp.Diff(want, b.bus.reasons()); diff != "" {
-		b.Errorf("reports (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(b, "reports", want, b.bus.reasons())
 }
 
 // wroteEvents fails the test unless so many Kubernetes Events were written.

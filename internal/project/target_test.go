@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
@@ -68,9 +67,7 @@ func TestOfAResourceNoValueIsKept(t *testing.T) {
 	if bytes.Contains(fmt.Appendf(nil, "%+v", *read), []byte(value)) {
 		t.Error("what is kept of a resource has the value of its field")
 	}
-	if diff := cmp.Diff([]string{"/spec/auth/password", "/spec/a~0b~1c"}, read.owned); diff != "" {
-		t.Errorf("the fields of the projector (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "the fields of the projector", []string{"/spec/auth/password", "/spec/a~0b~1c"}, read.owned)
 	if len(read.shared) > 0 {
 		t.Errorf("the fields that another manager owns, too: got %q, want none", read.shared)
 	}

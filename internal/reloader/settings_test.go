@@ -3,7 +3,6 @@ package reloader
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -46,9 +45,7 @@ func TestSettingsAreReadFromOneText(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Settings{On: true, Metrics: true} // of an earlier text
 			testkit.Must(t, got.Set(tt.text))
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("settings (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "settings", tt.want, got)
 			if got.String() != tt.shown {
 				t.Errorf("shown as %q, want %q", got.String(), tt.shown)
 			}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestProbes(t *testing.T) {
@@ -49,9 +49,7 @@ func TestProbes(t *testing.T) {
 			if response.Code != tt.code {
 				t.Errorf("code is %d, want %d", response.Code, tt.code)
 			}
-			if diff := cmp.Diff(tt.body, response.Body.String()); diff != "" {
-				t.Errorf("body (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "body", tt.body, response.Body.String())
 		})
 	}
 }

@@ -51,13 +51,9 @@ func TestAJobIsStartedAsByHand(t *testing.T) {
 		Annotations:     map[string]string{"note": "nightly", annotationInstantiate: "manual", annotationRevision: "r1", events.AnnotationCause: "secret/db"},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "CronJob", Name: "report", UID: "u", Controller: new(true)}},
 	}
-	if diff := cmp.Diff(want, job.ObjectMeta); diff != "" {
-		t.Errorf("metadata (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "metadata", want, job.ObjectMeta)
 	ofPods := map[string]string{annotationRevision: "r1", events.AnnotationCause: "secret/db"}
-	if diff := cmp.Diff(ofPods, job.Spec.Template.Annotations); diff != "" {
-		t.Errorf("annotations of the pods (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "annotations of the pods", ofPods, job.Spec.Template.Annotations)
 	if diff := cmp.Diff(before, cronJob); diff != "" {
 		t.Errorf("the CronJob was changed (-before +after):\n%s", diff)
 	}

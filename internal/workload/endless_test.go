@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 var (
@@ -92,9 +91,7 @@ func TestTheDistanceOfEndlessRollsDoublesUpToAnHourAndEndsWithThem(t *testing.T)
 		at = slow.Until
 		w = rolledFor(t, w, dbClass, since, at)
 	}
-	if diff := cmp.Diff([]bool{false, true, true, true, true}, told); diff != "" {
-		t.Errorf("people were told before (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "people were told before", []bool{false, true, true, true, true}, told)
 	if slow := w.Slowdown(dbClass, nil, at.Add(time.Hour)); !slow.Until.IsZero() {
 		t.Errorf("after an hour it waits until %s", slow.Until)
 	}

@@ -3,12 +3,12 @@ package workload
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestWhatAnInjectorMountsIsReferenced(t *testing.T) {
@@ -54,9 +54,7 @@ func TestWhatAnInjectorMountsIsReferenced(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := References(&corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: tt.annotations}})
-			if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("references (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "references", tt.want, got, cmpopts.EquateEmpty())
 		})
 	}
 }
@@ -70,9 +68,7 @@ func TestAnAgentReadsAllOfItsConfiguration(t *testing.T) {
 		Spec: *podSpec(t, `{containers: [{name: app, env: [{name: A, valueFrom: {configMapKeyRef: {name: app, key: level}}}]}]}`),
 	}
 	want := []Reference{{Kind: events.KindConfigMap, Name: "app", Required: []string{"level"}}}
-	if diff := cmp.Diff(want, References(template)); diff != "" {
-		t.Errorf("references (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "references", want, References(template))
 }
 
 func TestReferencesToASecretStore(t *testing.T) {
@@ -163,9 +159,7 @@ func TestReferencesToASecretStore(t *testing.T) {
 				}
 				got = append(got, ref.Name)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("paths (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "paths", tt.want, got)
 		})
 	}
 }

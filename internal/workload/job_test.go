@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // importJob is a Job as the API server would return it for the patch of a roll.
@@ -53,9 +54,7 @@ func TestAJobIsMadeAnewOfWhatItsAuthorWrote(t *testing.T) {
 		j.Spec.Template.Labels = map[string]string{"app": "import"}
 		j.Spec.Template.Annotations = map[string]string{annotationRevision: "r1", events.AnnotationCause: "secret/db"}
 	})
-	if diff := cmp.Diff(want, recreatedOf(shadow)); diff != "" {
-		t.Errorf("the Job (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "the Job", want, recreatedOf(shadow))
 	if diff := cmp.Diff(before, job); diff != "" {
 		t.Errorf("the old Job was changed (-before +after):\n%s", diff)
 	}

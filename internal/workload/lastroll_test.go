@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // How far the rollout of a workload may be.
@@ -57,9 +59,7 @@ func TestAMarkSaysWhatBecomesOfItsRoll(t *testing.T) {
 			if want := [...]bool{test.rolling, test.failed, test.failsBefore}; got != want {
 				t.Errorf("it is rolling, has failed, and fails before the next roll: %t, want %t", got, want)
 			}
-			if diff := cmp.Diff(test.suspects, test.w.Suspects(), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("suspects (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "suspects", test.suspects, test.w.Suspects(), cmpopts.EquateEmpty())
 		})
 	}
 }
@@ -86,9 +86,7 @@ func TestWhatFailsAfterARollWasCompleteFailsBeforeTheNextOne(t *testing.T) {
 			if w.IsRolling() != tt.rolling || w.FailsBefore() != tt.failsBefore {
 				t.Errorf("it is rolling: %t, and fails before the next roll: %t; want %t, %t", w.IsRolling(), w.FailsBefore(), tt.rolling, tt.failsBefore)
 			}
-			if diff := cmp.Diff(tt.suspects, w.Suspects(), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("suspects (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "suspects", tt.suspects, w.Suspects(), cmpopts.EquateEmpty())
 		})
 	}
 	if told := afterRoll(last, last.Revision, givenUp).Completed(last.Revision); told.IsRolling() || !told.FailsBefore() {
@@ -170,9 +168,7 @@ func TestTheMarkOfARollKeepsWhatMayBeWhyTheOneBeforeFailed(t *testing.T) {
 			if diff := cmp.Diff(want, test.w.NextLast(write), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(before, test.w.Last.For, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("the mark of before is changed (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "the mark of before is changed", before, test.w.Last.For, cmpopts.EquateEmpty())
 		})
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 const (
@@ -48,9 +48,7 @@ func TestChangesAreGatheredInThePauseThatTheyCameInOrBegin(t *testing.T) {
 	}
 	wrong := pausing(t, map[string]string{pausePeriodKey: "5 minutes"})
 	want := []string{`deployment.reloader.stakater.com/pause-period: "5 minutes" is not a duration of more than zero, such as 30s or 5m`}
-	if diff := cmp.Diff(want, lines(wrong.Problems)); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "problems", want, lines(wrong.Problems))
 }
 
 func TestAPauseIsWrittenAndTakenAwayWithoutARoll(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // recordAfter returns the record that a patch with new entries writes.
@@ -54,9 +55,7 @@ func TestTheRecordOfAPatternStaysSmall(t *testing.T) {
 	if len(record) != maxMatched+3 {
 		t.Errorf("the record has %d entries, want %d, 2 that are named, and one for the rest", len(record), maxMatched)
 	}
-	if diff := cmp.Diff(RolledFor{Fingerprint: "-", Version: "3800", UID: "-"}, record["configmap/*"]); diff != "" {
-		t.Errorf("what it says of the rest (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "what it says of the rest", RolledFor{Fingerprint: "-", Version: "3800", UID: "-"}, record["configmap/*"])
 }
 
 func TestAWorkloadIsDoneWithWhatItsRecordHasNoRoomFor(t *testing.T) {
@@ -162,9 +161,7 @@ func TestARecordIsWrittenInOneForm(t *testing.T) {
 	if text := formatRolled(record); text != want {
 		t.Errorf("got %s\nwant %s", text, want)
 	}
-	if diff := cmp.Diff(record, parseRolled(want)); diff != "" {
-		t.Errorf("it is read otherwise (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "it is read otherwise", record, parseRolled(want))
 }
 
 func FuzzARecordThatIsCut(f *testing.F) {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // referenceTest reads the references of one pod spec, which is YAML.
@@ -27,9 +28,7 @@ func runReferenceTests(t *testing.T, tests []referenceTest) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := References(&corev1.PodTemplateSpec{Spec: *podSpec(t, tt.spec)})
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("references (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "references", tt.want, got)
 		})
 	}
 }

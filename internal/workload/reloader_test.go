@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/reloader"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -88,9 +86,7 @@ func TestReloaderErrors(t *testing.T) {
 		reload + `: item "(": missing closing ): allowed is the name of a secret, or a regular expression for all of it`,
 		auto + `: item "yes": read as "false": allowed are "true" and "false"`,
 	}
-	if diff := cmp.Diff(want, lines(errs)); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "errors", want, lines(errs))
 	if optIn.Wants(db, nil, false).Reason != byName || optIn.Wants(app, reads(), false).Wanted() {
 		t.Error("the valid item of the list is not wanted, or auto that cannot be read does not opt out of roll-all")
 	}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestVariablesAreSetInTheTemplateThatWasReadOrNotAtAll(t *testing.T) {
@@ -56,9 +57,7 @@ func TestVariablesAreSetInTheTemplateThatWasReadOrNotAtAll(t *testing.T) {
 			if want := map[bool]int{true: 1}[tt.applied]; got != want {
 				t.Errorf("%d variables are set, want %d", got, want)
 			}
-			if diff := cmp.Diff(bare(&changed.Spec.Template), bare(&after.Spec.Template), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("of others something is lost (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "of others something is lost", bare(&changed.Spec.Template), bare(&after.Spec.Template), cmpopts.EquateEmpty())
 		})
 	}
 }

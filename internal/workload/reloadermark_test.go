@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -101,9 +100,7 @@ func TestARollWritesTheMarkerOfReloaderIfTold(t *testing.T) {
 				text, _ := json.Marshal(tt.want)
 				want = []string{`{"op":"add","path":"/spec/template/metadata/annotations/reloader.stakater.com~1last-reloaded-from","value":` + string(text) + `}`}
 			}
-			if diff := cmp.Diff(want, operationsOf(t, first)); diff != "" {
-				t.Errorf("operations (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "operations", want, operationsOf(t, first))
 			second, err := deployments.Patch(w, marked(letters, tt.changes...))
 			if err != nil || string(first.Body) != string(second.Body) {
 				t.Errorf("made again, the patch is another one: %v", err)
@@ -146,9 +143,7 @@ func TestVariablesAreSetWhereTheSourceIsRead(t *testing.T) {
 			for _, line := range tt.want {
 				want = append(want, strings.ReplaceAll(line, "$db", value))
 			}
-			if diff := cmp.Diff(want, operationsOf(t, p)); diff != "" {
-				t.Errorf("operations (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "operations", want, operationsOf(t, p))
 			if !strings.Contains(string(p.Body), pointer(annotationRevision)) || len(value) != 40 {
 				t.Errorf("the value is %s, in the patch %s", value, p.Body)
 			}

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // entryAt is an entry of a record.
@@ -126,9 +127,7 @@ func TestTheRecordIsAsBeforeARollThatWasReverted(t *testing.T) {
 	rolled := map[string]RolledFor{"secret/db": entryAt("x", "100", "uid"), "configmap/app": entryAt("y", "90", "u")}
 	w := &Workload{record: record{Rolled: map[string]RolledFor{"secret/db": entryAt("x", "100", "uid"), "configmap/app": entryAt("z", "95", "u")}}}
 	before := map[string]RolledFor{"secret/db": entryAt("w", "80", "uid")}
-	if diff := cmp.Diff(before, w.Unrolled(rolled, before)); diff != "" {
-		t.Errorf("what was rolled for later is left (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "what was rolled for later is left", before, w.Unrolled(rolled, before))
 	if got := w.Unrolled(rolled, nil)["secret/db"]; got.SameChange(rolled["secret/db"]) || got.Fingerprint == "x" {
 		t.Errorf("without an entry of before the record has %s", got)
 	}

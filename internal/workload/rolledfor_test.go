@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestABrokenRecordLosesOnlyWhatIsBroken(t *testing.T) {
@@ -83,9 +84,7 @@ func TestTheRecordSaysWhatAWorkloadWaitsToBeRolledFor(t *testing.T) {
 		}
 		got[source.Name] = w.Rolled[source.String()].OwesDeletion()
 	}
-	if diff := cmp.Diff(map[string]bool{"db": false, "gone": true}, got); diff != "" {
-		t.Errorf("what it waits for, and whether that is a deletion (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "what it waits for, and whether that is a deletion", map[string]bool{"db": false, "gone": true}, got)
 	if owed := w.Rolled["secret/db"]; !owed.Differs(change) || owed.SameChange(change) || events.Newer(owed.Version, "1") {
 		t.Errorf("%v is taken for the change, or for a later one", owed)
 	}

@@ -136,9 +136,7 @@ func TestARollLeavesItsMarkIfItIsAskedFor(t *testing.T) {
 			}
 			// A roll that had no effect leaves the mark of before.
 			testkit.Must(t, f.send(f.patchOf(f.read(), "100", Write{Before: rolled})))
-			if diff := cmp.Diff(want, f.read().Last); diff != "" {
-				t.Errorf("the mark of before is (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "the mark of before is", want, f.read().Last)
 		})
 	}
 }

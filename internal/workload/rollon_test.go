@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestRollOn(t *testing.T) {
@@ -85,9 +87,7 @@ func TestRollOnErrors(t *testing.T) {
 				t.Fatalf("%d errors, want one: %v", len(errs), errs)
 			}
 			want := &itemError{annotation: AnnotationRollOn, item: tt.item, problem: tt.want + ": " + rollOnAllowed}
-			if diff := cmp.Diff(error(want), errs[0], cmp.AllowUnexported(itemError{})); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "error", error(want), errs[0], cmp.AllowUnexported(itemError{}))
 			for _, text := range []string{"secret/a", "secret/z"} {
 				if got := optIn.Wants(source(t, text), nil, false).Reason; got != byName {
 					t.Errorf("the valid neighbour %s is %s", text, got)

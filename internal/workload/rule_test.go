@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestAnnotationsThatAreTooLong(t *testing.T) {
@@ -16,9 +16,7 @@ func TestAnnotationsThatAreTooLong(t *testing.T) {
 			}
 			optIn, errs := parseOptIn(map[string]string{annotation: list + " ", "reloader.stakater.com/auto": "true"}, nil, Reading{})
 			want := []string{annotation + ": is 16385 bytes long, want at most 16384"}
-			if diff := cmp.Diff(want, lines(errs)); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "errors", want, lines(errs))
 			if names := optIn.names(""); len(names) > 0 || !optIn.Wants(app, reads(), false).Wanted() {
 				t.Errorf("names %v were read, or the other annotation was not", names)
 			}

@@ -83,12 +83,8 @@ func TestEveryKindIsReadAlike(t *testing.T) {
 			if w.ID != id || w.Version != "50" || w.Generation != 3 || !w.Created.Equal(written) || w.Wave != -2 || w.Revision != "r1" {
 				t.Errorf("got %+v", w)
 			}
-			if diff := cmp.Diff(record, w.Rolled); diff != "" {
-				t.Errorf("the record (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff([]events.Source{db}, w.Sources()); diff != "" {
-				t.Errorf("its sources (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "the record", record, w.Rolled)
+			testkit.WantEqual(t, "its sources", []events.Source{db}, w.Sources())
 			if want := w.OptIn.Wants(db, w.Reference(db), false); want.Reason != byAuto {
 				t.Errorf("it wants db for the reason %s, want %s", want.Reason, byAuto)
 			}

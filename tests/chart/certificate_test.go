@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // certificateSecret has the certificate of NATS, its key and its CA.
@@ -94,9 +96,7 @@ func TestTheCertificateOfCertManagerHasTheNamesOfNATS(t *testing.T) {
 		"keyturn-nats", "keyturn-nats.keyturn-system", "keyturn-nats.keyturn-system.svc", "keyturn-nats.keyturn-system.svc.cluster.local",
 		"localhost", "127.0.0.1", "::1",
 	}
-	if diff := cmp.Diff(want, slices.Concat(names, addresses)); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "names", want, slices.Concat(names, addresses))
 	if spec.at("spec", "secretName") != certificateSecret {
 		t.Errorf("the Secret is %v", spec.at("spec", "secretName"))
 	}

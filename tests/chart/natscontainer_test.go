@@ -87,9 +87,7 @@ func TestWhatParsesTheMessagesOfOthersHasNoToken(t *testing.T) {
 				}
 			}
 			slices.Sort(want)
-			if diff := cmp.Diff(want, slices.Compact(withoutItems(secretsIn(pod, nats)))); diff != "" {
-				t.Errorf("secrets of NATS (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "secrets of NATS", want, slices.Compact(withoutItems(secretsIn(pod, nats))))
 			if diff := cmp.Diff([]string{
 				"TOKEN at /var/run/secrets/kubernetes.io/serviceaccount", "keyturn-actuator-env", "keyturn-nats-actuator", "keyturn-nats-reader",
 				"keyturn-nats-tls ca.crt",
@@ -164,7 +162,5 @@ func TestThereIsNoNATSBesideTheActuatorWithOneOfYourOwn(t *testing.T) {
 		t.Error("there is one")
 	}
 	want := []string{"TOKEN at /var/run/secrets/kubernetes.io/serviceaccount", "keyturn-actuator-env", "keyturn-nats-actuator"}
-	if diff := cmp.Diff(want, secretsIn(pod, pod.Containers[0])); diff != "" {
-		t.Errorf("secrets of the actuator (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "secrets of the actuator", want, secretsIn(pod, pod.Containers[0]))
 }

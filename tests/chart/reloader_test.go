@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestReloadersValuesAreTakenOver(t *testing.T) {
@@ -51,9 +51,7 @@ func TestReloadersValuesAreTakenOver(t *testing.T) {
 			maps.Copy(want, test.want)
 			maps.DeleteFunc(want, func(_ string, value any) bool { return value == nil })
 			got := rendered(t, "reloader: {"+test.values+"}")[settings]["data"]
-			if diff := cmp.Diff(any(want), got); diff != "" {
-				t.Errorf("settings (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "settings", any(want), got)
 		})
 	}
 }

@@ -47,9 +47,7 @@ func TestReloadersAlertsAreTheActuators(t *testing.T) {
 		"ALERT_WEBHOOK_URL": base64.StdEncoding.EncodeToString([]byte(address)),
 		"KEYTURN_RELOADER":  base64.StdEncoding.EncodeToString([]byte("on,metrics,strategy=env-vars,webhook-url=" + address)),
 	}
-	if diff := cmp.Diff(want, secret); diff != "" {
-		t.Errorf("Secret (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "Secret", want, secret)
 }
 
 // variables are those of the only container of a program, by name.
@@ -179,9 +177,7 @@ func TestReloadersVariablesAreWhatTheySay(t *testing.T) {
 			}
 			data := all["Secret keyturn-system/keyturn-reloader"]["data"]
 			encoded := base64.StdEncoding.EncodeToString([]byte(text))
-			if diff := cmp.Diff(any(map[string]any{"Y": encoded, "ALERT_SINK": encoded}), data); diff != "" {
-				t.Errorf("Secret (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "Secret", any(map[string]any{"Y": encoded, "ALERT_SINK": encoded}), data)
 		})
 	}
 }

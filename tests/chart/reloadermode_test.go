@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -86,15 +84,11 @@ func TestReloadersOptionsArePublished(t *testing.T) {
 	for name := range want {
 		got[name] = options[name]
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("options (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "options", want, got)
 	if got := read("buildInfo")["releaseVersion"]; got != "v1" {
 		t.Errorf("version: got %v", got)
 	}
-	if diff := cmp.Diff(map[string]any{"name": "keyturn-actuator", "namespace": systemNamespace}, read("deploymentInfo")); diff != "" {
-		t.Errorf("deployment (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "deployment", map[string]any{"name": "keyturn-actuator", "namespace": systemNamespace}, read("deploymentInfo"))
 }
 
 // One of Reloader's metrics has the label namespace, which Prometheus otherwise takes for that of the pod.

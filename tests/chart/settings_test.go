@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -31,9 +29,7 @@ func TestTheExampleWithANATSOfYourOwnNamesThisNATS(t *testing.T) {
 	want := map[string]any{
 		"KEYTURN_CLUSTER": "prod-eu", "KEYTURN_NATS_URL": "tls://nats.example.com:4222", "KEYTURN_NATS_CA": "/var/run/secrets/keyturn/nats/ca.crt",
 	}
-	if diff := cmp.Diff(any(want), settings["data"]); diff != "" {
-		t.Errorf("settings (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "settings", any(want), settings["data"])
 }
 
 func TestThePatchOfThePageReplacesWhatComponentsSet(t *testing.T) {

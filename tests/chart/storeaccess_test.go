@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -43,7 +41,5 @@ func grantsAre(t *testing.T, all map[string]object, want workload.StoreAccess) {
 	testkit.WriteFile(t, name, content)
 	got, err := workload.ReadStoreAccess(name)
 	testkit.Must(t, err)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("grants (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "grants", want, got)
 }

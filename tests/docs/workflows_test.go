@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -137,9 +136,7 @@ func TestUpdatesAreProposedForWhateverIsBuilt(t *testing.T) {
 	}
 	slices.Sort(got["gomod"])
 	slices.Sort(want["gomod"])
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("folders (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "folders", want, got)
 }
 
 func makefile(t *testing.T) string {

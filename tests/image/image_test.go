@@ -57,9 +57,7 @@ func TestTheImage(t *testing.T) {
 			checkImage(t, a, d, index.Annotations)
 		})
 	}
-	if diff := cmp.Diff([]string{"linux/amd64", "linux/arm64"}, platforms); diff != "" {
-		t.Errorf("platforms (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "platforms", []string{"linux/amd64", "linux/arm64"}, platforms)
 	t.Run("has an SBOM and a provenance for each platform", func(t *testing.T) {
 		if len(top.Manifests) != 1+2*len(index.Manifests) {
 			t.Fatalf("the archive has %d manifests, want the image and two artifacts of each of %d platforms", len(top.Manifests), len(index.Manifests))
@@ -117,9 +115,7 @@ func checkImage(t *testing.T, a archive, d descriptor, notes map[string]string) 
 		t.Errorf("user: got %q", config.Config.User)
 	}
 	// So that it runs with the arguments of Reloader's container, which has no command.
-	if diff := cmp.Diff([]string{"keyturn", "reloader"}, config.Config.Entrypoint); diff != "" {
-		t.Errorf("entrypoint (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "entrypoint", []string{"keyturn", "reloader"}, config.Config.Entrypoint)
 	if diff := cmp.Diff(notes, m.Annotations); diff != "" {
 		t.Errorf("annotations (-index +image):\n%s", diff)
 	}
@@ -144,9 +140,7 @@ func checkImage(t *testing.T, a archive, d descriptor, notes map[string]string) 
 		"etc/group", "etc/passwd", "etc/ssl/certs/ca-certificates.crt", "licenses/keyturn/LICENSE", "usr/local/bin/actuator", "usr/local/bin/keyturn",
 		"usr/local/bin/watcher",
 	}
-	if diff := cmp.Diff(want, regular); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "files", want, regular)
 	if !x509.NewCertPool().AppendCertsFromPEM(files["etc/ssl/certs/ca-certificates.crt"].content) {
 		t.Error("there are no certificate authorities")
 	}

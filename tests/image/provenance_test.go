@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // checkProvenance checks what an artifact says of how an image was made.
@@ -41,9 +41,7 @@ func checkProvenance(t *testing.T, a archive, d, subject descriptor, revision st
 	}
 	definition := statement.Predicate.BuildDefinition
 	want := digested{"git+https://github.com/keyturn/keyturn", map[string]string{"gitCommit": revision}}
-	if diff := cmp.Diff(want, definition.ResolvedDependencies[0]); diff != "" {
-		t.Errorf("the source (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "the source", want, definition.ResolvedDependencies[0])
 	if got, want := definition.ExternalParameters["platform"], "linux/"+subject.Platform.Architecture; got != want {
 		t.Errorf("platform: got %q, want %q", got, want)
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -101,9 +100,7 @@ func TestFluxReconcilesAKustomizationWhenWhatItSubstitutesChanges(t *testing.T) 
 	if got := b.applied(t.Context()); got != "three" {
 		t.Errorf("when it is complete Flux has applied %q, want three", got)
 	}
-	if diff := cmp.Diff(map[events.Verb]int{events.VerbStarted: 2, events.VerbCompleted: 2}, told(t.Context())); diff != "" {
-		t.Errorf("the outcomes of two changes (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "the outcomes of two changes", map[events.Verb]int{events.VerbStarted: 2, events.VerbCompleted: 2}, told(t.Context()))
 }
 
 // applied returns what Flux has put into the ConfigMap, empty if there is none.

@@ -52,9 +52,7 @@ func (r tool) sameEachTime() {
 		"keyturn-" + r.Version + "-artifacts.tar", "keyturn-" + r.Version + "-signatures.tar", "krew.yaml",
 		"kubectl-keyturn_" + r.Version + "_linux_amd64.tar.gz", "kubectl-keyturn_" + r.Version + "_windows_amd64.tar.gz", "release-notes.md",
 	}
-	if diff := cmp.Diff(want, names, sorted); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "files", want, names, sorted)
 
 	t.Run("the checksums are those of the files", func(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(string(first["checksums.txt"])), "\n")

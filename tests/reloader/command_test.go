@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -69,9 +67,7 @@ func TestWhatItCannotDoIsRefused(t *testing.T) {
 			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 				t.Errorf("got %v, want exit code 1", err)
 			}
-			if diff := cmp.Diff(tt.want, strings.Split(strings.TrimSpace(string(out)), "\n")); diff != "" {
-				t.Errorf("output (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "output", tt.want, strings.Split(strings.TrimSpace(string(out)), "\n"))
 		})
 	}
 }

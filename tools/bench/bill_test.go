@@ -3,8 +3,6 @@ package main
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -22,7 +20,5 @@ apiserver_request_duration_seconds_count{resource="pods",verb="POST"} 9
 	got, err := parseRequests(metrics)
 	testkit.Must(t, err)
 	want := map[string]float64{"PATCH deployments": 21, "PUT deployments/status": 1e6, "POST events": 3}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "requests", want, got)
 }

@@ -85,9 +85,7 @@ func TestVerdicts(t *testing.T) {
 			for _, l := range r.lines() {
 				got = append(got, l.Verdict)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("verdicts (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "verdicts", tt.want, got)
 			if want := strings.Contains(strings.Join(tt.want, " "), missed); r.missed() != want {
 				t.Errorf("missed is %v, want %v", r.missed(), want)
 			}
@@ -122,9 +120,7 @@ func TestVerdictsOfWhatTakesReloadersPlace(t *testing.T) {
 			r := reportOf(t, tt.samples)
 			got := r.modeLines()
 			ignored := cmpopts.IgnoreFields(modeLine{}, "What", "Target")
-			if diff := cmp.Diff(tt.want, got, ignored, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("lines (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "lines", tt.want, got, ignored, cmpopts.EquateEmpty())
 			if want := len(tt.want) > 0 && tt.want[0].Verdict == missed; r.missed() != want {
 				t.Errorf("missed is %v, want %v", r.missed(), want)
 			}

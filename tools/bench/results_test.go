@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestQuantile(t *testing.T) {
@@ -48,9 +48,7 @@ func TestARatioIsThatOfEachRound(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := r.ratios(tt.name, contenderKeyturn, contenderConfined, median)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("ratios (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "ratios", tt.want, got)
 		})
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // someTime is what durations are replaced by.
@@ -55,7 +55,5 @@ func TestReportIsPlainLines(t *testing.T) {
   3  Go on                      not run
 `
 	got := someTime.ReplaceAllString(out.String(), "N")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("report (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "report", want, got)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestTimelineIsInTheOrderOfTimeSinceItsFirstMark(t *testing.T) {
@@ -49,9 +49,7 @@ func TestTimelineIsInTheOrderOfTimeSinceItsFirstMark(t *testing.T) {
 			if got != test.err {
 				t.Errorf("error: got %q, want %q", got, test.err)
 			}
-			if diff := cmp.Diff(test.want, out.String()); diff != "" {
-				t.Errorf("timeline (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "timeline", test.want, out.String())
 		})
 	}
 }

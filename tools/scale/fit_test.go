@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestLines(t *testing.T) {
@@ -20,9 +22,7 @@ func TestLines(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, fitLine(tt.points), cmp.AllowUnexported(line{}), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
-				t.Errorf("the line (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "the line", tt.want, fitLine(tt.points), cmp.AllowUnexported(line{}), cmpopts.EquateApprox(0, 1e-9))
 		})
 	}
 }
@@ -39,9 +39,7 @@ func TestPowers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, fitPower(tt.points), cmp.AllowUnexported(power{}), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
-				t.Errorf("the power (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "the power", tt.want, fitPower(tt.points), cmp.AllowUnexported(power{}), cmpopts.EquateApprox(0, 1e-9))
 		})
 	}
 }

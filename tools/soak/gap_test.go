@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 func TestGapsBeginWithTheFirstChangeThatAPatchIsFor(t *testing.T) {
@@ -23,9 +25,7 @@ func TestGapsBeginWithTheFirstChangeThatAPatchIsFor(t *testing.T) {
 	for _, g := range (evidence{journal: s.journal, readers: []reader{web}, from: prepared}).gaps() {
 		got = append(got, g.to.Sub(g.from))
 	}
-	if diff := cmp.Diff([]time.Duration{10 * time.Second, 2 * time.Second, 4 * time.Second}, got); diff != "" {
-		t.Errorf("gaps (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "gaps", []time.Duration{10 * time.Second, 2 * time.Second, 4 * time.Second}, got)
 }
 
 func TestBlame(t *testing.T) {

@@ -44,9 +44,7 @@ func TestTheObserverTellsPatchesApart(t *testing.T) {
 		{version: 5, at: clock(5), renewed: true, revision: "r1", record: both},
 	}
 	j := o.now()
-	if diff := cmp.Diff(want, j.patches["deployment/web"], cmp.AllowUnexported(patch{})); diff != "" {
-		t.Errorf("patches (-want +got):\n%s", diff)
-	}
+	testkit.WantEqual(t, "patches", want, j.patches["deployment/web"], cmp.AllowUnexported(patch{}))
 	if j.newest() != 5 || j.rolls(0) != 1 || j.rolls(3) != 0 {
 		t.Errorf("newest %d, rolls %d and %d after the third version", j.newest(), j.rolls(0), j.rolls(3))
 	}

@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // The workload of these tests reads key a of secret/db and all of configmap/app. The soak begins after version 9.
@@ -205,9 +204,7 @@ func TestVerdict(t *testing.T) {
 					t.Errorf("the incident lacks something: %+v", i)
 				}
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("incidents (-want +got):\n%s", diff)
-			}
+			testkit.WantEqual(t, "incidents", tt.want, got)
 		})
 	}
 }
