@@ -24,11 +24,8 @@ func (o *rollouts) lastOutcomes(ctx context.Context) (map[workload.Key]events.Ou
 	delays := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 1.5, Jitter: 0.1, Steps: 10, Cap: 2 * time.Second}
 	for {
 		outcomes, err := o.readOutcomes(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil, false
-		case err == nil:
-			return outcomes, true
+		if err == nil || ctx.Err() != nil {
+			return outcomes, ctx.Err() == nil
 		}
 		delay := delays.Step()
 		o.log.WarnContext(ctx, "cannot read the last outcomes; retrying", "retry_in", delay, "err", err)

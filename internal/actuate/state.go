@@ -35,8 +35,7 @@ type state struct {
 func newState(o Options, dirty *dirtySet) *state {
 	origins := events.Origins{Cluster: o.Cluster, StoresFrom: o.StoreClusters()}
 	return &state{
-		LastChanges: events.NewLastChanges(origins), now: o.Now, dirty: dirty,
-		complete: make(chan struct{}), unreadable: make(chan struct{}, 1),
+		LastChanges: events.NewLastChanges(origins), now: o.Now, dirty: dirty, complete: make(chan struct{}), unreadable: make(chan struct{}, 1),
 	}
 }
 
