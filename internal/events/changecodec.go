@@ -38,8 +38,10 @@ func (c Change) envelope() envelope {
 		cluster: c.Cluster, component: watcher, kind: c.Source.Kind, verb: c.Verb,
 		id: c.ID(), selfLink: c.Source.selfLink(), uid: c.UID, time: c.Time, trace: c.Trace,
 		attributes: fields{
-			{extNamespace, c.Source.Namespace}, {extName, c.Source.Name},
-			{extResourceVersion, c.ResourceVersion}, {extFingerprint, c.Fingerprint},
+			{extNamespace, c.Source.Namespace},
+			{extName, c.Source.Name},
+			{extResourceVersion, c.ResourceVersion},
+			{extFingerprint, c.Fingerprint},
 		},
 	}
 }
