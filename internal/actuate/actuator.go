@@ -3,6 +3,7 @@ package actuate
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"sync"
@@ -19,6 +20,31 @@ import (
 	"github.com/keyturn/keyturn/internal/plan"
 	"github.com/keyturn/keyturn/internal/workload"
 )
+
+// Actuator rolls workloads when their sources change. Make one with New.
+type Actuator struct {
+	surroundings
+
+	// syncWatch is nil without Options.ForceSync.
+	syncWatch *forcesync.Watch
+	leading   atomic.Bool
+	// unconfined contains the problems of the policies that confine this account. It is nil until the first check has succeeded.
+	unconfined atomic.Pointer[[]string]
+}
+
+// surroundings outlive a loop, which lives for one term of leadership.
+type surroundings struct {
+	options   Options
+	kinds     workload.Kinds
+	bus       *bus.Bus
+	log       *slog.Logger
+	metrics   *metrics
+	inventory *inventory.Inventory
+	dirty     *dirtySet
+	state     *state
+	syncIndex *forcesync.Index
+	snapshots *atomic.Pointer[snapshot]
+}
 
 // New returns an Actuator. If options are not valid, the error has a line for each problem.
 func New(options Options) (*Actuator, error) {
