@@ -115,8 +115,11 @@ func (h *History) impersonates(stored events.Stored) bool {
 // wants reports whether an event can be read, and matches the verbs and the trace.
 func (h *History) wants(stored events.Stored) bool {
 	verbs, trace := h.options.Verbs, h.options.Trace
-	return stored.Err == nil && (len(verbs) == 0 || slices.Contains(verbs, verbOf(stored.Event().Type()))) &&
-		(trace == "" || traceOf(stored) == trace)
+	if stored.Err != nil || len(verbs) == 0 && trace == "" {
+		return stored.Err == nil
+	}
+	e := stored.Event()
+	return (len(verbs) == 0 || slices.Contains(verbs, verbOf(e))) && (trace == "" || traceOf(e) == trace)
 }
 
 // encode writes an event as a line of JSON or as a YAML document.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cloudevents/sdk-go/v2/event"
+
 	"github.com/keyturn/keyturn/internal/events"
 )
 
@@ -48,7 +50,7 @@ func (c columns) writeEvent(out io.Writer, stored events.Stored, traceURL string
 		layout = narrowTime
 	}
 	e := stored.Event()
-	at, verb := e.Time().UTC().Format(layout), verbOf(e.Type())
+	at, verb := e.Time().UTC().Format(layout), verbOf(e)
 	if o, err := stored.Outcome(); err == nil {
 		return c.write(out, at, o.Cluster, o.Workload.Namespace, o.Workload.String(), verb,
 			join(o.Reason, strings.Join(sourcesOf(o), ", "), o.Message, aboutTrace(o.Trace, traceURL)))
@@ -72,8 +74,8 @@ func (c columns) writeEvent(out io.Writer, stored events.Stored, traceURL string
 }
 
 // verbOf returns the word before the version in an event's type.
-func verbOf(eventType string) string {
-	parts := strings.Split(eventType, ".")
+func verbOf(e event.Event) string {
+	parts := strings.Split(e.Type(), ".")
 	return parts[max(len(parts)-2, 0)]
 }
 
@@ -116,8 +118,8 @@ func traceLink(trace events.TraceContext, template string) string {
 }
 
 // traceOf returns the id of the trace of an event, or "" if it has none.
-func traceOf(stored events.Stored) string {
-	parent, _ := stored.Event().Extensions()["traceparent"].(string)
+func traceOf(e event.Event) string {
+	parent, _ := e.Extensions()["traceparent"].(string)
 	return events.TraceContext{Parent: parent}.ID()
 }
 
