@@ -77,8 +77,9 @@ func TestWhatAQuotaRefusesIsDoneOnceWhenTheQuotaIsLifted(t *testing.T) {
 		r.outcomeOf(name, events.VerbCompleted)
 	}
 	r.passFence()
+	rolled := r.tally().since(before)
 	for _, name := range web {
-		if rolls := r.tally().since(before)["deployment/"+name]; rolls != 1 {
+		if rolls := rolled["deployment/"+name]; rolls != 1 {
 			t.Errorf("%s has rolled %d times, want once", name, rolls)
 		}
 	}

@@ -38,7 +38,7 @@ func TestWatchedSurvivesTheWire(t *testing.T) {
 	ignoring := Watched{Cluster: testCluster, Time: testTime, Scope: Scope{Kinds: []Kind{KindSecret}, IgnoredNamespaces: []string{"dev", "kube-system"}}}
 	for _, want := range []Watched{watched(), everything, ignoring} {
 		e := throughTheWire(t, mustEvent(t, want.Event), want.Subject())
-		got, err := ParseWatched(e)
+		got, err := parseWatched(e)
 		testkit.Must(t, err)
 		testkit.WantEqual(t, "difference", want, got)
 		_, err = ParseChange(e)
@@ -46,7 +46,7 @@ func TestWatchedSurvivesTheWire(t *testing.T) {
 		_, err = parseClaim(e)
 		wantReason(t, err, ReasonUnknownType)
 	}
-	_, err := ParseWatched(mustEvent(t, claim().Event))
+	_, err := parseWatched(mustEvent(t, claim().Event))
 	wantReason(t, err, ReasonUnknownType)
 }
 
@@ -97,11 +97,11 @@ func FuzzParseWatched(f *testing.F) {
 	f.Add(seed.Cluster, seed.name(), seed.envelope().id, []byte(`{"kinds":["configmap","secret"],"namespaces":["shop","bank"],"selector":"tier=web"}`))
 	f.Add(seed.Cluster, seed.name(), "", []byte(`{"kinds":[]}`))
 	f.Fuzz(func(t *testing.T, cluster, uid, id string, data []byte) {
-		parsed, err := ParseWatched(altered(mustEvent(t, seed.Event), cluster, uid, id, data))
+		parsed, err := parseWatched(altered(mustEvent(t, seed.Event), cluster, uid, id, data))
 		if err != nil {
 			return
 		}
-		again, err := ParseWatched(mustEvent(t, parsed.Event))
+		again, err := parseWatched(mustEvent(t, parsed.Event))
 		testkit.Must(t, err)
 		testkit.WantEqual(t, "difference", parsed, again)
 	})

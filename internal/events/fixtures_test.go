@@ -161,7 +161,7 @@ func storedAs(t *testing.T, e event.Event, subject string) Stored {
 }
 
 func parseClaim(e event.Event) (Claim, error)           { return readClaim(unstored(e)) }
-func ParseWatched(e event.Event) (Watched, error)       { return readWatched(unstored(e)) }
+func parseWatched(e event.Event) (Watched, error)       { return readWatched(unstored(e)) }
 func parseProjection(e event.Event) (Projection, error) { return readProjection(unstored(e)) }
 
 // version returns a change of the named Secret at a resourceVersion, with a content of its own.
