@@ -2,14 +2,16 @@ package sources
 
 import (
 	"fmt"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
-	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/reloader"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
@@ -61,18 +63,17 @@ func (m *informerMaker) make(kind kinds.Listed, namespace string) (cache.SharedI
 		}
 		list.FieldSelector = kube.Fields(listing.Fields, kube.Outside(m.ignored))
 	}
-	if !listing.IsCustom() {
-		informer, err := informers.NewSharedInformerFactoryWithOptions(m.client, 0, informers.WithNamespace(namespace),
-			informers.WithTransform(transform), informers.WithTweakListOptions(narrow)).ForResource(listing.Resource)
-		if err != nil {
-			return nil, err
-		}
-		return informer.Informer(), nil
-	}
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	informer := dynamicinformer.NewFilteredDynamicInformer(m.dynamic, listing.Resource, namespace, 0, indexers, narrow).Informer()
-	if err := informer.AddIndexers(listing.Indexers); err != nil {
-		return nil, err
+	maps.Copy(indexers, listing.Indexers)
+	// A factory of all informers would link the clients of all resources: megabytes of each program.
+	var informer cache.SharedIndexInformer
+	switch listing.Kind {
+	case events.KindSecret:
+		informer = coreinformers.NewFilteredSecretInformer(m.client, namespace, 0, indexers, narrow)
+	case events.KindConfigMap:
+		informer = coreinformers.NewFilteredConfigMapInformer(m.client, namespace, 0, indexers, narrow)
+	default:
+		informer = dynamicinformer.NewFilteredDynamicInformer(m.dynamic, listing.Resource, namespace, 0, indexers, narrow).Informer()
 	}
 	return informer, informer.SetTransform(transform)
 }

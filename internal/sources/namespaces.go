@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -66,10 +66,7 @@ const (
 func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, sources namespaceHandler) *namespaceFilter {
 	filter := &namespaceFilter{selector: selector, sources: sources}
 	if !selector.Empty() {
-		factory := informers.NewSharedInformerFactoryWithOptions(
-			client, 0, informers.WithTransform(labelsOnly), informers.WithTweakListOptions(upToDate),
-		)
-		filter.informer = factory.Core().V1().Namespaces().Informer()
+		filter.informer = coreinformers.NewFilteredNamespaceInformer(client, 0, nil, upToDate)
 	}
 	return filter
 }
@@ -88,7 +85,10 @@ func (f *namespaceFilter) start(ctx context.Context, running *sync.WaitGroup, on
 	if f.informer == nil {
 		return nil
 	}
-	err := f.informer.SetWatchErrorHandlerWithContext(onError)
+	err := f.informer.SetTransform(labelsOnly)
+	if err == nil {
+		err = f.informer.SetWatchErrorHandlerWithContext(onError)
+	}
 	if err == nil {
 		f.handled, err = f.informer.AddEventHandler(f)
 	}
