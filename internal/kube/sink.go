@@ -73,5 +73,13 @@ func (s *sinkStore[T]) Replace(list []any, version string) error {
 	return nil
 }
 
+// UpdateResourceVersion tells a Sink how far it is, if it is a cache.ResourceVersionUpdater. The reflector calls it after each event of a watch, also
+// after one that only says so.
+func (s *sinkStore[T]) UpdateResourceVersion(version string) {
+	if sink, ok := s.Sink.(cache.ResourceVersionUpdater); ok {
+		sink.UpdateResourceVersion(version)
+	}
+}
+
 // Resync does nothing, because the store keeps no objects.
 func (s *sinkStore[T]) Resync() error { return nil }

@@ -11,7 +11,7 @@
 // Failure: a source whose event cannot be published is retried, with a backoff of up to three seconds, until it is published. The queue holds each
 // source once, so its size is bounded by the number of sources.
 //
-// A change of a Secret goes through these steps. The informer reduces the Secret to fingerprints (kinds.Transform) before it is cached: no value
+// A change of a Secret goes through these steps. The informer reduces the Secret to fingerprints (kinds.Reduce) before it is cached: no value
 // stays in this package or leaves it. objectHandler puts the source into pendingSources, from which a worker takes it. The reconciler gets the last
 // event from the ledger. An objectAssessor looks the object up in the kinds.Cache, and its kind compares it with that event (kinds/secret.go,
 // kinds/compare.go). The throttle may delay the event. Then the publisher publishes it as the successor of the last event, and records it in the

@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
@@ -89,17 +88,15 @@ func reducedOf(tb testing.TB, secret *corev1.Secret) *kinds.Object {
 	return reduced
 }
 
-// cacheOf is a cache that holds objects, as informers would have filled it.
-func cacheOf(tb testing.TB, objects ...*kinds.Object) kinds.Cache {
-	tb.Helper()
+// cacheOf is a cache that holds objects.
+func cacheOf(objects ...*kinds.Object) kinds.Cache {
 	cached := make(kinds.Cache)
 	for _, seen := range objects {
 		kind := seen.Source.Kind
 		if cached[kind] == nil {
-			indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-			cached[kind] = []cache.Indexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)}
+			cached[kind] = []*kinds.Store{kinds.NewStore()}
 		}
-		testkit.Must(tb, cached[kind][0].Add(seen))
+		cached[kind][0].Put(seen)
 	}
 	return cached
 }

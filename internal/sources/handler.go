@@ -1,12 +1,10 @@
 package sources
 
 import (
-	"k8s.io/client-go/tools/cache"
-
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 )
 
-// objectHandler queues the sources of the objects that informers receive. It implements cache.ResourceEventHandler.
+// objectHandler queues the sources of the objects that informers receive.
 type objectHandler struct {
 	cached   kinds.Cache
 	contents *kinds.PodContents
@@ -14,12 +12,8 @@ type objectHandler struct {
 	pending  *pendingSources
 }
 
-// OnAdd queues the source of an object that was not cached before.
-func (h *objectHandler) OnAdd(obj any, inFirstList bool) {
-	seen, ok := obj.(*kinds.Object)
-	if !ok {
-		return
-	}
+// added queues the source of an object that was not cached before.
+func (h *objectHandler) added(seen *kinds.Object, inFirstList bool) {
 	h.contents.Added(seen)
 	noticed := queueEntry{changes: 1}
 	if h.absence.isNew(seen, inFirstList) {
@@ -28,11 +22,9 @@ func (h *objectHandler) OnAdd(obj any, inFirstList bool) {
 	h.queue(seen, noticed)
 }
 
-// OnUpdate queues the source of an object, unless the object was only listed again. A new resourceVersion may have the same content.
-func (h *objectHandler) OnUpdate(before, after any) {
-	earlier, ok := before.(*kinds.Object)
-	now, isObject := after.(*kinds.Object)
-	if !ok || !isObject || now.ResourceVersion == earlier.ResourceVersion {
+// updated queues the source of an object, unless the object was only listed again. A new resourceVersion may have the same content.
+func (h *objectHandler) updated(earlier, now *kinds.Object) {
+	if now.ResourceVersion == earlier.ResourceVersion {
 		return
 	}
 	h.contents.Updated(earlier, now)
@@ -43,20 +35,14 @@ func (h *objectHandler) OnUpdate(before, after any) {
 	h.queue(now, noticed)
 }
 
-// OnDelete queues the source of an object that was deleted or does not match the selector any more.
-func (h *objectHandler) OnDelete(obj any) {
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
-	}
-	last, ok := obj.(*kinds.Object)
-	switch {
-	case !ok:
-	case last.IsPart():
+// deleted queues the source of an object that was deleted or does not match the selector any more.
+func (h *objectHandler) deleted(last *kinds.Object) {
+	if last.IsPart() {
 		h.contents.Removed(last)
 		h.queue(last, queueEntry{}) // Its source still exists.
-	default:
-		h.pending.put(last.Source, queueEntry{gone: true})
+		return
 	}
+	h.pending.put(last.Source, queueEntry{gone: true})
 }
 
 // queue queues the source of an object, unless the status with its name cannot be read.

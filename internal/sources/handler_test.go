@@ -24,7 +24,7 @@ func TestTheHandlerCountsWhatTheContentWas(t *testing.T) {
 				before := objectOf(t, "u", 1, tt.values[0])
 				for i, value := range tt.values[1:] {
 					now := reducedOf(t, secretOf(testSource.Namespace, testSource.Name, "u", strconv.Itoa(i+2), value))
-					h.OnUpdate(before, now)
+					h.updated(before, now)
 					before = now
 				}
 				entry := mustTake(t, p, testSource)

@@ -1,8 +1,8 @@
 package sources
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -31,31 +31,48 @@ type informerSet struct {
 	log       *slog.Logger
 }
 
-// start starts the informers. The informers of a custom kind start as soon as the API server serves it.
-func (s *informerSet) start(ctx context.Context, running *sync.WaitGroup) error {
-	if err := s.scope.selected.start(ctx, running, s.errors.of(namespaceResource, grantNamespaces, nil)); err != nil {
-		return err
+// add adds the informers of a kind in each of the listed namespaces.
+func (s *informerSet) add(kind kinds.Listed, options *informerOptions) {
+	made := &kindInformers{listing: kind.Listing()}
+	if made.listing.IsCustom() {
+		made.install = &installState{}
 	}
+	for _, namespace := range s.scope.listed() {
+		one := newInformer(options, kind, namespace)
+		made.each = append(made.each, one)
+		s.cached[made.listing.Kind] = append(s.cached[made.listing.Kind], one.store)
+	}
+	s.kinds = append(s.kinds, made)
+}
+
+// start starts the informers. The informers of a custom kind start as soon as the API server serves it.
+func (s *informerSet) start(ctx context.Context, running *sync.WaitGroup) {
+	running.Go(func() { s.scope.selected.run(ctx, s.errors.of(namespaceResource, grantNamespaces, nil)) })
 	running.Go(func() {
 		if cache.WaitForCacheSync(ctx.Done(), s.scope.selected.hasSynced) {
 			s.errors.readiness.listed(namespaceResource)
 		}
 	})
 	for _, kind := range s.kinds {
-		running.Go(func() { s.follow(ctx, kind, running) })
+		running.Go(func() { s.run(ctx, kind, running) })
 	}
-	return nil
 }
 
-// follow starts the informers of a kind, and returns after their first list has been handled. No kind waits for another.
-func (s *informerSet) follow(ctx context.Context, kind *kindInformers, running *sync.WaitGroup) {
-	if kind.install != nil && !s.awaitInstalled(ctx, kind) {
-		return
+// run runs the informers of a kind until ctx is done. Those of a custom kind run only while the API server serves it. No kind waits for another.
+func (s *informerSet) run(ctx context.Context, kind *kindInformers, running *sync.WaitGroup) {
+	check := s.errors.of(kind.listing.Name(), kind.listing.Grant, kind.install)
+	followed := sync.OnceFunc(func() { running.Go(func() { s.follow(ctx, kind) }) })
+	for kind.install == nil || s.awaitInstalled(ctx, kind) {
+		followed()
+		// One of several API servers may serve the kind already.
+		if kind.run(ctx, check) == nil || !kube.Sleep(ctx, time.Second) {
+			return
+		}
 	}
-	kind.start(ctx, running)
-	if kind.install != nil {
-		kind.install.absent.Store(false)
-	}
+}
+
+// follow waits until the first list of a kind has been handled.
+func (s *informerSet) follow(ctx context.Context, kind *kindInformers) {
 	if cache.WaitForCacheSync(ctx.Done(), kind.hasSynced) {
 		s.errors.readiness.listed(kind.listing.Name())
 		s.sweep(kind.listing.Kind)
@@ -66,11 +83,16 @@ func (s *informerSet) follow(ctx context.Context, kind *kindInformers, running *
 // awaitInstalled blocks until the API server serves a custom kind. It returns false if ctx ended first.
 func (s *informerSet) awaitInstalled(ctx context.Context, kind *kindInformers) bool {
 	resource := s.dynamic.Resource(kind.listing.Resource).Namespace(s.scope.listed()[0])
-	return kube.AwaitInstalled(ctx, resource.List, s.lookAgain, func() {
-		kind.install.absent.Store(true)
-		s.log.WarnContext(ctx, "kind of sources not installed; waiting for it",
-			"resource", kind.listing.Name(), "version", kind.listing.Resource.Version, "retry_in", s.lookAgain)
+	isInstalled := kube.AwaitInstalled(ctx, resource.List, s.lookAgain, func() {
+		if kind.install.absent.CompareAndSwap(false, true) {
+			s.log.WarnContext(ctx, "kind of sources not installed; waiting for it",
+				"resource", kind.listing.Name(), "version", kind.listing.Resource.Version, "retry_in", s.lookAgain)
+		}
 	})
+	if isInstalled {
+		kind.install.absent.Store(false)
+	}
+	return isInstalled
 }
 
 // sweep queues the sources of a kind that exist on the stream but not in the cluster. A deleted namespace does not count as selected.
@@ -124,10 +146,9 @@ func (s *informerSet) version(kind events.Kind, namespace string) string {
 		if k.listing.Kind != kind {
 			continue
 		}
-		for i, listed := range s.scope.listed() {
-			if listed == metav1.NamespaceAll || listed == namespace {
-				// The last received object may not be in the cache yet. Without client-go's AtomicFIFO, only the informer has a version.
-				return cmp.Or(k.each[i].GetIndexer().LastStoreSyncResourceVersion(), k.each[i].LastSyncResourceVersion())
+		for _, one := range k.each {
+			if version := one.version.Load(); version != nil && (one.namespace == metav1.NamespaceAll || one.namespace == namespace) {
+				return *version
 			}
 		}
 	}
@@ -137,9 +158,8 @@ func (s *informerSet) version(kind events.Kind, namespace string) string {
 // kindInformers contains the informers of one kind, one for each listed namespace.
 type kindInformers struct {
 	listing kinds.Listing
-	each    []cache.SharedIndexInformer
-	handled []cache.ResourceEventHandlerRegistration // of the handler with each informer
-	install *installState                            // nil for a kind that every API server has
+	each    []*informer
+	install *installState // nil for a kind that every API server has
 	// synced says that hasSynced was once true, which does not change any more. It saves a check of all namespaces for each source.
 	synced atomic.Bool
 	// seen says that the first list has been handled, and that the sources deleted before it have been found.
@@ -153,16 +173,25 @@ type installState struct {
 	denied   atomic.Bool // the last failure was a missing permission
 }
 
-func (k *kindInformers) start(ctx context.Context, running *sync.WaitGroup) {
-	for _, informer := range k.each {
-		running.Go(func() { informer.RunWithContext(ctx) })
+// run runs the informers until ctx is done, and then returns nil, or until check returns an error for a request of one of them.
+func (k *kindInformers) run(ctx context.Context, check requestCheck) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	var all sync.WaitGroup
+	errs := make([]error, len(k.each))
+	for i, one := range k.each {
+		all.Go(func() {
+			errs[i] = one.run(ctx, check)
+			end()
+		})
 	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // hasSynced reports whether the handler has received the first list of every namespace. The caches are full before it has.
 func (k *kindInformers) hasSynced() bool {
-	waits := func(handled cache.ResourceEventHandlerRegistration) bool { return !handled.HasSynced() }
-	if !k.synced.Load() && !slices.ContainsFunc(k.handled, waits) {
+	if !k.synced.Load() && !slices.ContainsFunc(k.each, func(one *informer) bool { return !one.hasListed() }) {
 		k.synced.Store(true)
 	}
 	return k.synced.Load()

@@ -1,11 +1,7 @@
 package sources
 
 import (
-	"context"
-	"log/slog"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,42 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
-
-func TestAKindHasSyncedWhenItsHandlerHasHadTheFirstList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		queue := make(chan struct{})
-		maker := &informerMaker{
-			client: fake.NewClientset(secretOf("shop", "db", "u1", "1", "one")), ring: ringOf(t),
-			handler: cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-queue }},
-			errors:  &watchErrors{readiness: &readiness{}, now: time.Now, log: slog.New(slog.DiscardHandler)},
-		}
-		kind, err := maker.makeAll(kindOf(t, events.KindSecret), []string{"shop", "bank"})
-		testkit.Must(t, err)
-		var running sync.WaitGroup
-		defer running.Wait()
-		defer stop()
-		kind.start(ctx, &running)
-		synctest.Wait()
-		if !kind.each[0].HasSynced() {
-			t.Fatal("the informer has no first list")
-		}
-		if kind.hasSynced() {
-			t.Error("the kind has synced though a source is not queued yet")
-		}
-		close(queue)
-		synctest.Wait()
-		if !kind.hasSynced() {
-			t.Error("the kind has not synced though every source is queued")
-		}
-	})
-}
 
 func TestSweepFindsSourcesThatWereDeletedWhileNoWatcherRan(t *testing.T) {
 	known := newLedger()
@@ -67,7 +32,7 @@ func TestSweepFindsSourcesThatWereDeletedWhileNoWatcherRan(t *testing.T) {
 	defer pending.shutDown()
 	// A namespace that is gone with its objects has no labels to be selected by.
 	set := &informerSet{
-		ledger: known, cached: cacheOf(t, &kinds.Object{Source: testSource}), pending: pending,
+		ledger: known, cached: cacheOf(&kinds.Object{Source: testSource}), pending: pending,
 		scope: scope{names: []string{"shop", "bank", "dev"}, ignored: []string{"dev"}, selected: newNamespaceFilter(fake.NewClientset(), selector, nil)},
 	}
 	set.sweep(events.KindSecret)

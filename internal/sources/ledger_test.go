@@ -99,7 +99,7 @@ func assessorOf(t *testing.T, l *ledger, within scope, objects ...*kinds.Object)
 	t.Helper()
 	pending := newPendingSources(time.Now)
 	t.Cleanup(pending.shutDown)
-	cached := cacheOf(t, objects...)
+	cached := cacheOf(objects...)
 	return &objectAssessor{
 		kind: kindOf(t, events.KindSecret), informers: &informerSet{scope: within, cached: cached}, ledger: l, absence: &absence{known: l},
 		view: kinds.View{Cached: cached, Queue: pending, Now: func() time.Time { return epoch }},

@@ -2,15 +2,14 @@ package sources
 
 import (
 	"context"
-	"fmt"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/kube"
 )
@@ -40,13 +39,15 @@ func (s scope) lists(namespace string) bool {
 	return kube.Includes(s.names, s.ignored, namespace)
 }
 
-// namespaceFilter selects namespaces by their labels. With an empty selector it matches all namespaces and makes no requests. It implements
-// cache.ResourceEventHandler.
+// namespaceFilter selects namespaces by their labels. With an empty selector it matches all namespaces and makes no requests. It implements kube.Sink.
 type namespaceFilter struct {
+	client   kubernetes.Interface
 	selector labels.Selector
-	informer cache.SharedIndexInformer
-	handled  cache.ResourceEventHandlerRegistration // of the filter with the informer, nil before start
 	sources  namespaceHandler
+
+	mu       sync.RWMutex
+	selected map[string]bool // whether each existing namespace is selected; nil before the first list
+	listed   atomic.Bool     // the first list has been handled
 }
 
 // namespaceHandler handles the sources of a namespace that comes into scope.
@@ -64,77 +65,91 @@ const (
 )
 
 func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, sources namespaceHandler) *namespaceFilter {
-	filter := &namespaceFilter{selector: selector, sources: sources}
-	if !selector.Empty() {
-		filter.informer = coreinformers.NewFilteredNamespaceInformer(client, 0, nil, upToDate)
-	}
-	return filter
+	return &namespaceFilter{client: client, selector: selector, sources: sources}
 }
 
-func labelsOnly(obj any) (any, error) {
-	namespace, ok := obj.(*corev1.Namespace)
+// run keeps the filter in line with the API server until ctx is done.
+func (f *namespaceFilter) run(ctx context.Context, check requestCheck) {
+	if f.selector.Empty() {
+		return
+	}
+	reflector := kube.Reflector[runtime.Object]{
+		Resource: labeled[*corev1.NamespaceList]{client: f.client.CoreV1().Namespaces()}, Client: f.client, Where: namespaceResource,
+		Example: &corev1.Namespace{}, Store: kube.StoreOf[*corev1.Namespace](ctx, f),
+	}
+	_ = reflector.Run(ctx, check) // The check ends nothing: every API server has namespaces.
+}
+
+// Reduce implements kube.Sink.
+func (f *namespaceFilter) Reduce(object runtime.Object) (*corev1.Namespace, bool) {
+	namespace, ok := object.(*corev1.Namespace)
 	if !ok {
-		return obj, nil
+		return nil, false
 	}
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: namespace.Name, ResourceVersion: namespace.ResourceVersion, Labels: namespace.Labels,
-	}}, nil
+	}}, true
 }
 
-func (f *namespaceFilter) start(ctx context.Context, running *sync.WaitGroup, onError cache.WatchErrorHandlerWithContext) error {
-	if f.informer == nil {
-		return nil
-	}
-	err := f.informer.SetTransform(labelsOnly)
-	if err == nil {
-		err = f.informer.SetWatchErrorHandlerWithContext(onError)
-	}
-	if err == nil {
-		f.handled, err = f.informer.AddEventHandler(f)
-	}
-	if err != nil {
-		return fmt.Errorf("making the informer of namespaces: %w", err)
-	}
-	running.Go(func() { f.informer.RunWithContext(ctx) })
-	return nil
+// Put handles a namespace that was created, or whose labels may have changed. It implements kube.Sink.
+func (f *namespaceFilter) Put(_ context.Context, namespace *corev1.Namespace) {
+	f.mu.Lock()
+	was, known := f.selected[namespace.Name]
+	f.selected[namespace.Name] = f.selects(namespace)
+	f.mu.Unlock()
+	f.enter(namespace, was, known, byCreation)
 }
 
-// OnAdd handles a namespace that was listed or created.
-func (f *namespaceFilter) OnAdd(obj any, inFirstList bool) {
-	if !f.selects(obj) {
-		return
+// Drop forgets a namespace. Its objects are deleted one by one. It implements kube.Sink.
+func (f *namespaceFilter) Drop(_ context.Context, namespace *corev1.Namespace) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.selected, namespace.Name)
+}
+
+// Replace implements kube.Sink.
+func (f *namespaceFilter) Replace(_ context.Context, namespaces []*corev1.Namespace, _ string) {
+	selected, as := make(map[string]bool, len(namespaces)), byCreation
+	for _, namespace := range namespaces {
+		selected[namespace.Name] = f.selects(namespace)
 	}
-	as := byCreation
-	if inFirstList {
+	f.mu.Lock()
+	before := f.selected
+	f.selected = selected
+	f.mu.Unlock()
+	if before == nil {
 		as = byList
 	}
-	f.sources.enterNamespace(obj.(*corev1.Namespace).Name, as)
+	for _, namespace := range namespaces {
+		was, known := before[namespace.Name]
+		f.enter(namespace, was, known, as)
+	}
+	f.listed.Store(true)
 }
 
-// OnUpdate handles a namespace whose labels may have changed.
-func (f *namespaceFilter) OnUpdate(before, after any) {
-	if f.selects(after) && !f.selects(before) {
-		f.sources.enterNamespace(after.(*corev1.Namespace).Name, byLabel)
+// enter queues the sources of a namespace that comes into scope. as is how it does if it was not known before.
+func (f *namespaceFilter) enter(namespace *corev1.Namespace, was, known bool, as arrival) {
+	switch {
+	case was || !f.selects(namespace):
+	case known:
+		f.sources.enterNamespace(namespace.Name, byLabel)
+	default:
+		f.sources.enterNamespace(namespace.Name, as)
 	}
 }
 
-// OnDelete does nothing: the objects of a namespace are deleted one by one.
-func (f *namespaceFilter) OnDelete(any) {}
-
-func (f *namespaceFilter) selects(obj any) bool {
-	namespace, ok := obj.(*corev1.Namespace)
-	return ok && f.selector.Matches(labels.Set(namespace.Labels))
+func (f *namespaceFilter) selects(namespace *corev1.Namespace) bool {
+	return f.selector.Matches(labels.Set(namespace.Labels))
 }
 
 // hasSynced reports whether every selected namespace of the first list has been handled.
-func (f *namespaceFilter) hasSynced() bool {
-	return f.informer == nil || f.handled != nil && f.handled.HasSynced()
-}
+func (f *namespaceFilter) hasSynced() bool { return f.selector.Empty() || f.listed.Load() }
 
 func (f *namespaceFilter) matches(name string) bool {
-	if f.informer == nil {
+	if f.selector.Empty() {
 		return true
 	}
-	found, ok, err := f.informer.GetStore().GetByKey(name)
-	return err == nil && ok && f.selects(found)
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.selected[name]
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/kube"
 )
@@ -45,34 +44,36 @@ func (r *readiness) problem() error {
 	return problem
 }
 
-// watchErrors handles the errors of informers.
+// watchErrors handles the errors of the requests of informers.
 type watchErrors struct {
 	readiness *readiness
 	now       func() time.Time
 	log       *slog.Logger
 }
 
-// of returns the handler for a resource. Manifest grants the permissions on it, and state is the installation state of a custom kind, or nil.
-func (w *watchErrors) of(resource, manifest string, state *installState) cache.WatchErrorHandlerWithContext {
-	return func(ctx context.Context, reflector *cache.Reflector, err error) {
+// requestCheck handles the error of a request to list or watch, which may be nil. If it returns an error, nothing more is requested.
+type requestCheck func(ctx context.Context, verb string, err error) error
+
+// of returns the check for a resource. Manifest grants the permissions on it, and state is the installation state of a custom kind, or nil.
+func (w *watchErrors) of(resource, manifest string, state *installState) requestCheck {
+	return func(ctx context.Context, verb string, err error) error {
+		// An API server that cannot stream lists refuses to, and is asked for a list next.
+		if err == nil || ctx.Err() != nil || verb == "watch" && apierrors.IsInvalid(err) {
+			return nil
+		}
 		missing := kube.MissingPermission(resource, manifest, err)
 		if state != nil {
 			state.denied.Store(missing != nil)
 			state.troubled.Store(true)
 		}
 		if state != nil && apierrors.IsNotFound(err) {
-			// A kind that is not installed has no changes to miss. The informer itself retries.
-			if state.absent.CompareAndSwap(false, true) {
-				w.log.WarnContext(ctx, "kind of sources no longer installed", "resource", resource)
-			}
-			return
+			return err // A kind that is not installed has no changes to miss.
 		}
 		w.readiness.failed.Store(w.now().UnixNano())
 		if missing != nil {
 			w.readiness.denied.Store(resource, missing)
 			w.log.ErrorContext(ctx, "permission missing", "resource", resource, "err", missing)
-			return
 		}
-		cache.DefaultWatchErrorHandler(ctx, reflector, err)
+		return nil
 	}
 }

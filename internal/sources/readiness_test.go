@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
@@ -24,6 +23,7 @@ import (
 )
 
 func TestOnlyAPermissionThatIsMissingStillIsNamed(t *testing.T) {
+	testkit.HandleNoErrors(t)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var isGranted atomic.Bool
@@ -40,16 +40,13 @@ func TestOnlyAPermissionThatIsMissingStillIsNamed(t *testing.T) {
 		failures := &watchErrors{readiness: ready, now: time.Now, log: slog.New(slog.DiscardHandler)}
 		pending := newPendingSources(time.Now)
 		defer pending.shutDown()
-		maker := &informerMaker{client: client, ring: ringOf(t), handler: cache.ResourceEventHandlerFuncs{}, errors: failures}
 		within := scope{selected: newNamespaceFilter(client, labels.SelectorFromSet(labels.Set{"team": "a"}), nil)}
-		set := &informerSet{scope: within, ledger: newLedger(), pending: pending, errors: failures}
+		set := &informerSet{scope: within, cached: make(kinds.Cache), ledger: newLedger(), pending: pending, errors: failures}
 		for _, kind := range []kinds.Kind{kindOf(t, events.KindSecret), kindOf(t, events.KindConfigMap)} {
-			made, err := maker.makeAll(kind, within.listed())
-			testkit.Must(t, err)
-			set.kinds = append(set.kinds, made)
+			set.add(kind, &informerOptions{client: client, ring: ringOf(t), handler: &objectHandler{}})
 		}
 		var running sync.WaitGroup
-		testkit.Must(t, set.start(ctx, &running))
+		set.start(ctx, &running)
 		defer running.Wait()
 		defer stop()
 		missing := func() (names []string) {

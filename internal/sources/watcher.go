@@ -85,34 +85,18 @@ func (w *Watcher) addObjects(ring *kinds.Keyring) error {
 		scope: within, cached: cached, ledger: w.ledger, pending: w.pending, dynamic: w.options.Dynamic, lookAgain: w.options.LookAgain,
 		errors: failures, log: w.log,
 	}
-	maker := &informerMaker{
+	common := &informerOptions{
 		client: w.options.Client, dynamic: w.options.Dynamic, ring: ring, keys: keys, selector: w.options.Selector, ignored: within.ignored,
-		handler: handler, errors: failures,
+		handler: handler,
 	}
 	watched := kinds.View{Cached: cached, Contents: contents, Ring: ring, Now: w.options.Now, Queue: w.pending, Log: w.log}
 	for _, kind := range sources {
 		listing := kind.Listing()
-		if err := w.addInformers(maker, kind); err != nil {
-			return err
-		}
+		w.informers.add(kind, common)
 		if listing.Part != nil {
-			if err := w.addInformers(maker, listing.Part); err != nil {
-				return err
-			}
+			w.informers.add(listing.Part, common)
 		}
 		w.assessors[listing.Kind] = &objectAssessor{kind: kind, informers: w.informers, ledger: w.ledger, absence: w.absence, view: watched}
-	}
-	return nil
-}
-
-func (w *Watcher) addInformers(maker *informerMaker, kind kinds.Listed) error {
-	made, err := maker.makeAll(kind, w.informers.scope.listed())
-	if err != nil {
-		return err
-	}
-	w.informers.kinds = append(w.informers.kinds, made)
-	for _, informer := range made.each {
-		w.informers.cached[made.listing.Kind] = append(w.informers.cached[made.listing.Kind], informer.GetIndexer())
 	}
 	return nil
 }
@@ -162,9 +146,7 @@ func (w *Watcher) Run(ctx context.Context, b *bus.Bus) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if err := w.informers.start(ctx, &running); err != nil {
-		return err
-	}
+	w.informers.start(ctx, &running)
 	var failure error
 	if w.stores != nil {
 		feeding.Go(func() {

@@ -80,11 +80,15 @@ func attendanceTest(t *testing.T, test func(t *testing.T, a *attendance, said *w
 func TestAnInformerThatFailsMayHaveMissedSomething(t *testing.T) {
 	ready, resource := &readiness{}, schema.GroupResource{Resource: "secrets"}
 	failures := &watchErrors{readiness: ready, now: func() time.Time { return epoch }, log: slog.New(slog.DiscardHandler)}
-	failures.of("externalsecrets", "rbac.yaml", &installState{})(t.Context(), nil, apierrors.NewNotFound(resource, ""))
-	if !ready.isWatching(epoch) {
-		t.Error("a kind that is not installed any more has something to miss")
+	custom, secrets := failures.of("externalsecrets", "rbac.yaml", &installState{}), failures.of("secrets", "rbac.yaml", nil)
+	if err := custom(t.Context(), "list", apierrors.NewNotFound(resource, "")); err == nil || !ready.isWatching(epoch) {
+		t.Errorf("a kind that is not installed any more is still asked for, or has something to miss: %v", err)
 	}
-	failures.of("secrets", "rbac.yaml", nil)(t.Context(), nil, apierrors.NewForbidden(resource, "", errors.New("no")))
+	testkit.Must(t, secrets(t.Context(), "watch", apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "sendInitialEvents", nil)))
+	if !ready.isWatching(epoch) {
+		t.Error("an API server that cannot stream lists has something to miss")
+	}
+	testkit.Must(t, secrets(t.Context(), "list", apierrors.NewForbidden(resource, "", errors.New("no"))))
 	if ready.isWatching(epoch.Add(time.Minute)) {
 		t.Error("it is said to watch a minute later")
 	}

@@ -25,9 +25,8 @@ const failingJSON = `{
 
 func day(n int) time.Time { return time.Date(2026, 3, n, 0, 0, 0, 0, time.UTC) }
 
-func TestTransformKeepsTheStatusOfACertificate(t *testing.T) {
-	got, err := Transform(certificateKind{}, keyringOf(1), reloader.Default())(customOf(t, failingJSON))
-	testkit.Must(t, err)
+func TestReduceKeepsTheStatusOfACertificate(t *testing.T) {
+	got := heededOf(t, certificateKind{}, keyringOf(1), reloader.Default(), customOf(t, failingJSON))
 	want := &Object{
 		Source: events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}, UID: "u", ResourceVersion: "5",
 		details: &details{status: &status{verb: events.VerbFailed, fields: events.Status{

@@ -2,7 +2,6 @@ package kinds
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
@@ -11,9 +10,7 @@ import (
 type externalSecretKind struct{}
 
 func (externalSecretKind) Listing() Listing {
-	return Listing{
-		Kind: events.KindExternalSecret, Resource: externalsecret.ExternalSecrets, Grant: grantCustom, Indexers: cache.Indexers{targetIndex: targets},
-	}
+	return Listing{Kind: events.KindExternalSecret, Resource: externalsecret.ExternalSecrets, Grant: grantCustom}
 }
 
 func (externalSecretKind) Reduce(_ *Keyring, obj any) (*Object, bool) {
@@ -30,15 +27,6 @@ func (externalSecretKind) Assess(v View, before *LastEvent, o State) (events.Cha
 		setCause(&change, events.Cause{}, o.Now.details.asked, before.usedRequest())
 	}
 	return change, ok
-}
-
-// targets returns the keys of an ExternalSecret in targetIndex.
-func targets(obj any) ([]string, error) {
-	seen, ok := obj.(*Object)
-	if !ok || seen.details.status == nil || seen.details.status.fields.Secret == "" {
-		return nil, nil
-	}
-	return []string{seen.Source.Namespace + "/" + seen.details.status.fields.Secret}, nil
 }
 
 // syncStatus returns the status of an ExternalSecret, or nil if it cannot be read. It omits the time of the last refresh, which changes even without

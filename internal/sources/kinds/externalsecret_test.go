@@ -28,9 +28,8 @@ const syncedJSON = `{
 			{"type": "Deleted", "status": "False", "reason": "SecretDeleted", "message": "` + canary + `"},
 			{"type": "Ready", "status": "True", "reason": "SecretSynced", "message": "` + canary + `", "newer": {}}]}}`
 
-func TestTransformKeepsTheStatusOfAnExternalSecret(t *testing.T) {
-	got, err := Transform(externalSecretKind{}, keyringOf(1), reloader.Default())(customOf(t, syncedJSON))
-	testkit.Must(t, err)
+func TestReduceKeepsTheStatusOfAnExternalSecret(t *testing.T) {
+	got := heededOf(t, externalSecretKind{}, keyringOf(1), reloader.Default(), customOf(t, syncedJSON))
 	want := &Object{
 		Source: events.Source{Kind: events.KindExternalSecret, Namespace: "shop", Name: "db"}, UID: "u", ResourceVersion: "5",
 		details: &details{
@@ -42,7 +41,7 @@ func TestTransformKeepsTheStatusOfAnExternalSecret(t *testing.T) {
 	}
 	testkit.WantEqual(t, "what is kept", want, got, cmp.AllowUnexported(Object{}, details{}, request{}, status{}))
 	if key, err := cache.MetaNamespaceKeyFunc(got); err != nil || key != "shop/db" {
-		t.Errorf("the informer calls it %q: %v", key, err)
+		t.Errorf("a reflector calls it %q: %v", key, err)
 	}
 }
 
@@ -95,9 +94,7 @@ func FuzzReduceCustomResources(f *testing.F) {
 			if !ok {
 				t.Fatalf("%s does not know its own", kind.Listing().Kind)
 			}
-			if _, err := targets(reduced); err != nil {
-				t.Error(err)
-			}
+			cacheOf(t, reduced)
 			if reduced.details.status == nil {
 				continue
 			}

@@ -18,9 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/reloader"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -119,20 +119,25 @@ func reducedOf(t testing.TB, kind Listed, obj any) *Object {
 	return reduced
 }
 
-// cacheOf is a cache that holds objects, as informers would have filled it.
-func cacheOf(t testing.TB, objects ...*Object) Cache {
+// heededOf is an object as an informer keeps it.
+func heededOf(t testing.TB, kind Listed, ring *Keyring, keys reloader.Annotations, obj any) *Object {
 	t.Helper()
+	reduced, ok := Reduce(kind, ring, keys, obj)
+	if !ok {
+		t.Fatalf("%s does not know its own", kind.Listing().Kind)
+	}
+	return reduced
+}
+
+// cacheOf is a cache that holds objects.
+func cacheOf(_ testing.TB, objects ...*Object) Cache {
 	cached := make(Cache)
 	for _, seen := range objects {
 		kind := seen.Source.Kind
 		if cached[kind] == nil {
-			indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, targetIndex: targets, classIndex: classOf}
-			if kind != events.KindExternalSecret {
-				delete(indexers, targetIndex)
-			}
-			cached[kind] = []cache.Indexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)}
+			cached[kind] = []*Store{NewStore()}
 		}
-		testkit.Must(t, cached[kind][0].Add(seen))
+		cached[kind][0].Put(seen)
 	}
 	return cached
 }

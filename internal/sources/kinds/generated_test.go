@@ -10,7 +10,6 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/reloader"
-	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // metadata is the metadata of the source of these tests.
@@ -34,13 +33,7 @@ func (m metadata) at(version int) metav1.ObjectMeta {
 func kept(t testing.TB, meta metadata, version int, data content) *Object {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: meta.at(version), Data: data.data()}
-	obj, err := Transform(secretKind{}, keyringOf(1), reloader.Default())(secret)
-	testkit.Must(t, err)
-	reduced, ok := obj.(*Object)
-	if !ok {
-		t.Fatalf("a Secret is kept as %T", obj)
-	}
-	return reduced
+	return heededOf(t, secretKind{}, keyringOf(1), reloader.Default(), secret)
 }
 
 // state is a state of a source, which is gone without data, and the event that it makes.

@@ -13,7 +13,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/reloader"
@@ -47,8 +46,7 @@ type Listing struct {
 	Grant    string // the manifest that grants the permission
 	Fields   string // a field selector for the API server; empty matches all
 	// Part is the kind of the objects with the content of a source, or nil if the source has it. Label selectors do not apply to parts.
-	Part     Listed
-	Indexers cache.Indexers // of objects of a custom kind, in addition to that by namespace
+	Part Listed
 }
 
 // Name returns the plural in the API, with the group if there is one, for messages about permissions.
@@ -83,18 +81,14 @@ type Rechecker interface {
 	AddAfter(source events.Source, delay time.Duration)
 }
 
-// Transform reduces each object of a kind before anything keeps it. With streaming lists, this happens when an object arrives, so that even the first
-// list never has all values in memory. keys are the annotations that ignore a source or match it.
-func Transform(kind Listed, ring *Keyring, keys reloader.Annotations) cache.TransformFunc {
-	isRead := slices.Contains(events.SourceKinds(), kind.Listing().Kind)
-	return func(obj any) (any, error) {
-		reduced, ok := kind.Reduce(ring, obj)
-		if !ok {
-			return obj, nil // already reduced, or a tombstone of the informer
-		}
-		if source, ok := obj.(metav1.Object); ok && isRead {
-			reduced.heed(source.GetAnnotations(), keys)
-		}
-		return reduced, nil
+// Reduce reduces an object of a kind, and returns false for any other. keys are the annotations that ignore a source or match it.
+func Reduce(kind Listed, ring *Keyring, keys reloader.Annotations, object any) (*Object, bool) {
+	reduced, ok := kind.Reduce(ring, object)
+	if !ok {
+		return nil, false
 	}
+	if source, ok := object.(metav1.Object); ok && slices.Contains(events.SourceKinds(), kind.Listing().Kind) {
+		reduced.heed(source.GetAnnotations(), keys)
+	}
+	return reduced, true
 }

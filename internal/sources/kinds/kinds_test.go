@@ -63,7 +63,7 @@ func texts(value reflect.Value, visit func(string)) {
 	}
 }
 
-func TestTransformKeepsFingerprintsOnly(t *testing.T) {
+func TestReduceKeepsFingerprintsOnly(t *testing.T) {
 	ring := keyringOf(1)
 	for _, tt := range []struct {
 		name   string
@@ -87,13 +87,8 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Transform(tt.source, ring, reloader.Default())(tt.obj)
-			testkit.Must(t, err)
-			reduced, ok := got.(*Object)
-			if !ok {
-				t.Fatalf("it is a %T", got)
-			}
-			texts(reflect.ValueOf(got), func(text string) {
+			reduced := heededOf(t, tt.source, ring, reloader.Default(), tt.obj)
+			texts(reflect.ValueOf(reduced), func(text string) {
 				if strings.Contains(text, canary) {
 					t.Errorf("it keeps %q", text)
 				}
@@ -106,28 +101,24 @@ func TestTransformKeepsFingerprintsOnly(t *testing.T) {
 				names = append(names, print.name)
 			}
 			testkit.WantEqual(t, "keys", tt.keys, names)
-			if key, err := cache.MetaNamespaceKeyFunc(got); err != nil || key != "shop/db" {
-				t.Errorf("the informer calls it %q: %v", key, err)
-			}
-			again, err := Transform(tt.source, ring, reloader.Default())(got)
-			if err != nil || again != got {
-				t.Errorf("transformed again it is %v (%v), want it as it is", again, err)
+			if key, err := cache.MetaNamespaceKeyFunc(reduced); err != nil || key != "shop/db" {
+				t.Errorf("a reflector calls it %q: %v", key, err)
 			}
 		})
 	}
 }
 
-func TestTransformPassesOnWhatItDoesNotKnow(t *testing.T) {
+func TestAnObjectOfAnotherKindIsNotReduced(t *testing.T) {
 	for _, s := range sourceKinds {
 		for _, obj := range []any{cache.DeletedFinalStateUnknown{Key: "shop/db"}, &corev1.Pod{}, nil} {
-			if got, err := Transform(s, keyringOf(1), reloader.Default())(obj); err != nil || got != obj {
-				t.Errorf("%s makes %v (%v) of %v", s.Listing().Kind, got, err, obj)
+			if got, ok := Reduce(s, keyringOf(1), reloader.Default(), obj); ok {
+				t.Errorf("%s makes %v of %v", s.Listing().Kind, got, obj)
 			}
 		}
 	}
 }
 
-func TestTransformReadsTheAnnotationsOfTheSource(t *testing.T) {
+func TestReduceReadsTheAnnotationsOfTheSource(t *testing.T) {
 	configured := reloader.Default()
 	configured.Ignore, configured.Match = "example.org/ignore", "example.org/match"
 	for _, tt := range []struct {
@@ -146,11 +137,8 @@ func TestTransformReadsTheAnnotationsOfTheSource(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			reduced, err := Transform(secretKind{}, keyringOf(1), tt.keys)(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Annotations: tt.annotations}})
-			got, ok := reduced.(*Object)
-			if err != nil || !ok {
-				t.Fatalf("it is a %T: %v", reduced, err)
-			}
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Annotations: tt.annotations}}
+			got := heededOf(t, secretKind{}, keyringOf(1), tt.keys, secret)
 			if got.ignore != tt.wantIgnore || got.match != tt.wantMatch {
 				t.Errorf("ignore %t, match %t; want %t and %t", got.ignore, got.match, tt.wantIgnore, tt.wantMatch)
 			}

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/reloader"
@@ -148,61 +147,4 @@ func newestWrite(meta *metav1.ObjectMeta) time.Time {
 		}
 	}
 	return newest.UTC()
-}
-
-const (
-	targetIndex = "target" // finds the ExternalSecrets that write a Secret, by <namespace>/<name>
-	classIndex  = "class"  // finds the pod statuses of a SecretProviderClass, by <namespace>/<name>
-)
-
-// Cache contains the cached objects, by kind: one indexer for each listed namespace.
-type Cache map[events.Kind][]cache.Indexer
-
-// Lookup returns the object in its last seen state, or nil.
-func (c Cache) Lookup(source events.Source) *Object {
-	key := source.Namespace + "/" + source.Name
-	for _, indexer := range c[source.Kind] {
-		found, ok, err := indexer.GetByKey(key)
-		if err == nil && ok {
-			if seen, ok := found.(*Object); ok {
-				return seen
-			}
-		}
-	}
-	return nil
-}
-
-// InNamespace lists the objects of every kind in a namespace.
-func (c Cache) InNamespace(namespace string) []*Object {
-	var found []*Object
-	for kind := range c {
-		found = append(found, c.find(kind, cache.NamespaceIndex, namespace)...)
-	}
-	return found
-}
-
-// writersTo lists the ExternalSecrets that have a Secret as their target.
-func (c Cache) writersTo(secret events.Source) []*Object {
-	return c.find(events.KindExternalSecret, targetIndex, secret.Namespace+"/"+secret.Name)
-}
-
-// podStatuses lists the statuses of pods that mount a SecretProviderClass.
-func (c Cache) podStatuses(class events.Source) []*Object {
-	return c.find(kindPodStatus, classIndex, class.Namespace+"/"+class.Name)
-}
-
-func (c Cache) find(kind events.Kind, index, key string) []*Object {
-	var list []*Object
-	for _, indexer := range c[kind] {
-		found, err := indexer.ByIndex(index, key)
-		if err != nil {
-			continue // The index exists, because the informer was created with it.
-		}
-		for _, obj := range found {
-			if seen, ok := obj.(*Object); ok {
-				list = append(list, seen)
-			}
-		}
-	}
-	return list
 }

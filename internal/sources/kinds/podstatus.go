@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/keyturn/keyturn/internal/events"
 )
@@ -24,7 +23,6 @@ type podStatusKind struct{}
 func (podStatusKind) Listing() Listing {
 	return Listing{
 		Kind: kindPodStatus, Resource: secretsStore.WithResource("secretproviderclasspodstatuses"), Grant: grantSecretProviderClasses,
-		Indexers: cache.Indexers{classIndex: classOf},
 	}
 }
 
@@ -101,13 +99,4 @@ func podOf(resource *unstructured.Unstructured) types.UID {
 		}
 	}
 	return ""
-}
-
-// classOf returns the keys of a status in classIndex.
-func classOf(obj any) ([]string, error) {
-	seen, ok := obj.(*Object)
-	if !ok || seen.About().Name == "" {
-		return nil, nil
-	}
-	return []string{seen.About().Namespace + "/" + seen.About().Name}, nil
 }

@@ -11,14 +11,11 @@ import (
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/reloader"
-	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-func TestTransformKeepsFingerprintsOfAPodStatus(t *testing.T) {
+func TestReduceKeepsFingerprintsOfAPodStatus(t *testing.T) {
 	pod := mountedPod{uid: "p1", version: "1", generation: 2, resourceVersion: 5}
-	got, err := Transform(podStatusKind{}, keyringOf(1), reloader.Annotations{})(pod.status(t, "web-0"))
-	testkit.Must(t, err)
-	now := got.(*Object)
+	now := heededOf(t, podStatusKind{}, keyringOf(1), reloader.Annotations{}, pod.status(t, "web-0"))
 	if want := (podStatus{class: classOfPlay, pod: "p1", rewritten: true}); *now.podStatus() != want {
 		t.Errorf("got %+v, want %+v", *now.podStatus(), want)
 	}
@@ -30,11 +27,11 @@ func TestTransformKeepsFingerprintsOfAPodStatus(t *testing.T) {
 			t.Errorf("it keeps %q", text)
 		}
 	})
-	if keys, err := classOf(now); err != nil || len(keys) != 1 || keys[0] != "shop/db" {
-		t.Errorf("it is found by %v: %v", keys, err)
+	if found := cacheOf(t, now).podStatuses(classOfPlay); len(found) != 1 || found[0] != now {
+		t.Errorf("%d statuses are found by the class, want this one", len(found))
 	}
 	if key, err := cache.MetaNamespaceKeyFunc(now); err != nil || key != "shop/web-0-shop-db" {
-		t.Errorf("the informer calls it %q: %v", key, err)
+		t.Errorf("a reflector calls it %q: %v", key, err)
 	}
 }
 
@@ -91,10 +88,7 @@ func FuzzReduceSecretProviderClasses(f *testing.F) {
 			return
 		}
 		for _, kind := range []Listed{secretProviderClassKind{}, podStatusKind{}} {
-			reduced, err := Transform(kind, keyringOf(1), reloader.Default())(resource)
-			testkit.Must(t, err)
-			now := reduced.(*Object)
-			class := now.About()
+			class := heededOf(t, kind, keyringOf(1), reloader.Default(), resource).About()
 			if class.Name != "" && (class.Kind != events.KindSecretProviderClass || kind.Listing().Kind == kindPodStatus && len(class.Name) > maxStatus) {
 				t.Errorf("it is about %+v", class)
 			}

@@ -1,0 +1,138 @@
+package sources
+
+import (
+	"context"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
+	"github.com/keyturn/keyturn/internal/reloader"
+	"github.com/keyturn/keyturn/internal/sources/kinds"
+)
+
+// informerOptions is what the informers of all kinds have in common.
+type informerOptions struct {
+	client  kubernetes.Interface
+	dynamic dynamic.Interface
+	ring    *kinds.Keyring
+	keys    reloader.Annotations
+	// selector is the label selector that the API server applies to sources; empty matches all. It also leaves out the ignored namespaces.
+	selector string
+	ignored  []string
+	handler  *objectHandler
+}
+
+// informer caches the objects of a kind in one namespace, or in all of them, reduced, and tells the handler what changes. It has less to keep for each
+// object than client-go's informers, and passes a change on in one goroutine. It implements kube.Sink.
+type informer struct {
+	*informerOptions
+	kind      kinds.Listed
+	namespace string
+	store     *kinds.Store
+	version   atomic.Pointer[string] // the resourceVersion that the store has reached; nil before the first list
+}
+
+func newInformer(options *informerOptions, kind kinds.Listed, namespace string) *informer {
+	return &informer{informerOptions: options, kind: kind, namespace: namespace, store: kinds.NewStore()}
+}
+
+// run keeps the store in line with the API server until ctx is done, and then returns nil, or until check returns an error for a request.
+func (i *informer) run(ctx context.Context, check requestCheck) error {
+	listing := i.kind.Listing()
+	reflector := kube.Reflector[runtime.Object]{
+		Where: kube.Scope(listing.Name(), i.namespace), Fields: kube.Fields(listing.Fields, kube.Outside(i.ignored)),
+		Store: kube.StoreOf[*kinds.Object](ctx, i), Client: i.client,
+	}
+	var labels string
+	if _, isSource := i.kind.(kinds.Kind); isSource {
+		labels = i.selector
+	}
+	switch listing.Kind {
+	case events.KindSecret:
+		reflector.Resource, reflector.Example = labeled[*corev1.SecretList]{i.client.CoreV1().Secrets(i.namespace), labels}, &corev1.Secret{}
+	case events.KindConfigMap:
+		reflector.Resource, reflector.Example = labeled[*corev1.ConfigMapList]{i.client.CoreV1().ConfigMaps(i.namespace), labels}, &corev1.ConfigMap{}
+	default:
+		reflector.Client, reflector.Example = i.dynamic, &unstructured.Unstructured{}
+		reflector.Resource = labeled[*unstructured.UnstructuredList]{i.dynamic.Resource(listing.Resource).Namespace(i.namespace), labels}
+	}
+	return reflector.Run(ctx, check)
+}
+
+// hasListed reports whether the handler has received the first list.
+func (i *informer) hasListed() bool { return i.version.Load() != nil }
+
+// Reduce implements kube.Sink.
+func (i *informer) Reduce(object runtime.Object) (*kinds.Object, bool) {
+	return kinds.Reduce(i.kind, i.ring, i.keys, object)
+}
+
+// Put implements kube.Sink.
+func (i *informer) Put(_ context.Context, now *kinds.Object) {
+	if before := i.store.Put(now); before != nil {
+		i.handler.updated(before, now)
+	} else {
+		i.handler.added(now, false)
+	}
+}
+
+// Drop implements kube.Sink.
+func (i *informer) Drop(_ context.Context, last *kinds.Object) {
+	if i.store.Drop(last) {
+		i.handler.deleted(last)
+	}
+}
+
+// Replace implements kube.Sink.
+func (i *informer) Replace(_ context.Context, objects []*kinds.Object, version string) {
+	missing := make(map[events.Source]*kinds.Object)
+	for _, before := range i.store.Replace(objects) {
+		missing[before.Source] = before
+	}
+	for _, now := range objects {
+		if before := missing[now.Source]; before != nil {
+			delete(missing, now.Source)
+			i.handler.updated(before, now)
+		} else {
+			i.handler.added(now, !i.hasListed())
+		}
+	}
+	for _, last := range missing {
+		i.handler.deleted(last)
+	}
+	i.UpdateResourceVersion(version)
+}
+
+// UpdateResourceVersion records a resourceVersion that the store has reached, also by a bookmark. It implements cache.ResourceVersionUpdater.
+func (i *informer) UpdateResourceVersion(version string) { i.version.Store(&version) }
+
+// labeled lists and watches the objects with the labels, by a client. Its lists are as new as everything that was written before. Reflectors ask for
+// resourceVersion 0 at first, which an API server without streaming lists answers from its cache, however old that is, and an object that is missing
+// there would count as deleted.
+type labeled[List runtime.Object] struct {
+	client kube.Resource[List]
+	labels string
+}
+
+// List implements kube.Resource.
+func (l labeled[List]) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	options.LabelSelector = l.labels
+	if options.ResourceVersion == "0" {
+		options.ResourceVersion = ""
+	}
+	return l.client.List(ctx, options)
+}
+
+// Watch implements kube.Resource.
+func (l labeled[List]) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	options.LabelSelector = l.labels
+	return l.client.Watch(ctx, options)
+}
