@@ -23,7 +23,7 @@ const (
 // PatchBackoff returns the delays between attempts of one patch: a second, doubled up to a minute, with a tenth of jitter.
 func PatchBackoff() wait.Backoff { return DenialBackoff(time.Minute) }
 
-// DenialBackoff returns the delays between attempts of a denied patch: those of PatchBackoff, but up to longest.
+// DenialBackoff returns the delays between attempts of what is denied, such as a patch: those of PatchBackoff, but up to longest.
 func DenialBackoff(longest time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 20, Cap: longest}
 }

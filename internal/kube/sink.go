@@ -73,8 +73,8 @@ func (s *sinkStore[T]) Replace(list []any, version string) error {
 	return nil
 }
 
-// UpdateResourceVersion tells a Sink how far it is, if it is a cache.ResourceVersionUpdater. The reflector calls it after each event of a watch, also
-// after one that only says so.
+// UpdateResourceVersion tells the Sink how far it is, if the Sink is a cache.ResourceVersionUpdater. The reflector calls it after each event of a
+// watch, also after a bookmark.
 func (s *sinkStore[T]) UpdateResourceVersion(version string) {
 	if sink, ok := s.Sink.(cache.ResourceVersionUpdater); ok {
 		sink.UpdateResourceVersion(version)

@@ -38,6 +38,7 @@ type informer struct {
 	namespace string
 	store     *kinds.Store
 	version   atomic.Pointer[string] // the resourceVersion that the store has reached; nil before the first list
+	listed    atomic.Bool            // the handler has received the first list
 }
 
 func newInformer(options *informerOptions, kind kinds.Listed, namespace string) *informer {
@@ -49,7 +50,7 @@ func (i *informer) run(ctx context.Context, check requestCheck) error {
 	listing := i.kind.Listing()
 	reflector := kube.Reflector[runtime.Object]{
 		Where: kube.Scope(listing.Name(), i.namespace), Fields: kube.Fields(listing.Fields, kube.Outside(i.ignored)),
-		Store: kube.StoreOf[*kinds.Object](ctx, i), Client: i.client,
+		Client: i.client, Store: kube.StoreOf[*kinds.Object](ctx, i),
 	}
 	var labels string
 	if _, isSource := i.kind.(kinds.Kind); isSource {
@@ -57,18 +58,15 @@ func (i *informer) run(ctx context.Context, check requestCheck) error {
 	}
 	switch listing.Kind {
 	case events.KindSecret:
-		reflector.Resource, reflector.Example = labeled[*corev1.SecretList]{i.client.CoreV1().Secrets(i.namespace), labels}, &corev1.Secret{}
+		reflector.Resource, reflector.Example = upToDate[*corev1.SecretList]{i.client.CoreV1().Secrets(i.namespace), labels}, &corev1.Secret{}
 	case events.KindConfigMap:
-		reflector.Resource, reflector.Example = labeled[*corev1.ConfigMapList]{i.client.CoreV1().ConfigMaps(i.namespace), labels}, &corev1.ConfigMap{}
+		reflector.Resource, reflector.Example = upToDate[*corev1.ConfigMapList]{i.client.CoreV1().ConfigMaps(i.namespace), labels}, &corev1.ConfigMap{}
 	default:
 		reflector.Client, reflector.Example = i.dynamic, &unstructured.Unstructured{}
-		reflector.Resource = labeled[*unstructured.UnstructuredList]{i.dynamic.Resource(listing.Resource).Namespace(i.namespace), labels}
+		reflector.Resource = upToDate[*unstructured.UnstructuredList]{i.dynamic.Resource(listing.Resource).Namespace(i.namespace), labels}
 	}
 	return reflector.Run(ctx, check)
 }
-
-// hasListed reports whether the handler has received the first list.
-func (i *informer) hasListed() bool { return i.version.Load() != nil }
 
 // Reduce implements kube.Sink.
 func (i *informer) Reduce(object runtime.Object) (*kinds.Object, bool) {
@@ -77,7 +75,9 @@ func (i *informer) Reduce(object runtime.Object) (*kinds.Object, bool) {
 
 // Put implements kube.Sink.
 func (i *informer) Put(_ context.Context, now *kinds.Object) {
-	if before := i.store.Put(now); before != nil {
+	before := i.store.Put(now)
+	i.UpdateResourceVersion(now.ResourceVersion)
+	if before != nil {
 		i.handler.updated(before, now)
 	} else {
 		i.handler.added(now, false)
@@ -86,53 +86,54 @@ func (i *informer) Put(_ context.Context, now *kinds.Object) {
 
 // Drop implements kube.Sink.
 func (i *informer) Drop(_ context.Context, last *kinds.Object) {
-	if i.store.Drop(last) {
+	known := i.store.Drop(last.Source)
+	i.UpdateResourceVersion(last.ResourceVersion)
+	if known {
 		i.handler.deleted(last)
 	}
 }
 
 // Replace implements kube.Sink.
 func (i *informer) Replace(_ context.Context, objects []*kinds.Object, version string) {
-	missing := make(map[events.Source]*kinds.Object)
-	for _, before := range i.store.Replace(objects) {
-		missing[before.Source] = before
-	}
+	before, isFirst := i.store.Replace(objects), !i.listed.Load()
+	i.UpdateResourceVersion(version)
 	for _, now := range objects {
-		if before := missing[now.Source]; before != nil {
-			delete(missing, now.Source)
-			i.handler.updated(before, now)
+		if earlier := before.Get(now.Source); earlier != nil {
+			before.Drop(now.Source)
+			i.handler.updated(earlier, now)
 		} else {
-			i.handler.added(now, !i.hasListed())
+			i.handler.added(now, isFirst)
 		}
 	}
-	for _, last := range missing {
+	for _, last := range before.All() {
 		i.handler.deleted(last)
 	}
-	i.UpdateResourceVersion(version)
+	i.listed.Store(true)
 }
 
-// UpdateResourceVersion records a resourceVersion that the store has reached, also by a bookmark. It implements cache.ResourceVersionUpdater.
+// UpdateResourceVersion records the resourceVersion that the store has reached, before the handler tells anybody to look there. It implements
+// cache.ResourceVersionUpdater, for bookmarks.
 func (i *informer) UpdateResourceVersion(version string) { i.version.Store(&version) }
 
-// labeled lists and watches the objects with the labels, by a client. Its lists are as new as everything that was written before. Reflectors ask for
-// resourceVersion 0 at first, which an API server without streaming lists answers from its cache, however old that is, and an object that is missing
-// there would count as deleted.
-type labeled[List runtime.Object] struct {
+// upToDate lists and watches the objects with the labels, by a client. Its lists have all earlier writes. Reflectors ask for resourceVersion 0 at
+// first, which an API server without streaming lists answers from its cache, however old that is, and an object that is missing there would count as
+// deleted.
+type upToDate[List runtime.Object] struct {
 	client kube.Resource[List]
 	labels string
 }
 
 // List implements kube.Resource.
-func (l labeled[List]) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	options.LabelSelector = l.labels
+func (u upToDate[List]) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	options.LabelSelector = u.labels
 	if options.ResourceVersion == "0" {
 		options.ResourceVersion = ""
 	}
-	return l.client.List(ctx, options)
+	return u.client.List(ctx, options)
 }
 
 // Watch implements kube.Resource.
-func (l labeled[List]) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	options.LabelSelector = l.labels
-	return l.client.Watch(ctx, options)
+func (u upToDate[List]) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	options.LabelSelector = u.labels
+	return u.client.Watch(ctx, options)
 }

@@ -2,7 +2,6 @@ package sources
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -47,25 +46,32 @@ func (s *informerSet) add(kind kinds.Listed, options *informerOptions) {
 
 // start starts the informers. The informers of a custom kind start as soon as the API server serves it.
 func (s *informerSet) start(ctx context.Context, running *sync.WaitGroup) {
-	running.Go(func() { s.scope.selected.run(ctx, s.errors.of(namespaceResource, grantNamespaces, nil)) })
-	running.Go(func() {
-		if cache.WaitForCacheSync(ctx.Done(), s.scope.selected.hasSynced) {
-			s.errors.readiness.listed(namespaceResource)
-		}
-	})
+	if selected := s.scope.selected; !selected.selector.Empty() {
+		running.Go(func() { selected.run(ctx, s.errors.of(namespaceResource, grantNamespaces, nil)) })
+		running.Go(func() {
+			if cache.WaitForCacheSync(ctx.Done(), selected.hasSynced) {
+				s.errors.readiness.listed(namespaceResource)
+			}
+		})
+	}
 	for _, kind := range s.kinds {
-		running.Go(func() { s.run(ctx, kind, running) })
+		followed := sync.OnceFunc(func() { running.Go(func() { s.follow(ctx, kind) }) })
+		for _, one := range kind.each {
+			running.Go(func() { s.run(ctx, kind, one, followed) })
+		}
 	}
 }
 
-// run runs the informers of a kind until ctx is done. Those of a custom kind run only while the API server serves it. No kind waits for another.
-func (s *informerSet) run(ctx context.Context, kind *kindInformers, running *sync.WaitGroup) {
-	check := s.errors.of(kind.listing.Name(), kind.listing.Grant, kind.install)
-	followed := sync.OnceFunc(func() { running.Go(func() { s.follow(ctx, kind) }) })
+// refusedMost bounds the delay until a kind is listed again whose list was refused.
+const refusedMost = 30 * time.Second
+
+// run runs an informer until ctx is done. That of a custom kind runs only while the API server serves it. No kind waits for another. It calls begun
+// when it begins.
+func (s *informerSet) run(ctx context.Context, kind *kindInformers, one *informer, begun func()) {
+	check, pause := s.errors.of(kind.listing.Name(), kind.listing.Grant, kind.install), kube.DenialBackoff(refusedMost)
 	for kind.install == nil || s.awaitInstalled(ctx, kind) {
-		followed()
-		// One of several API servers may serve the kind already.
-		if kind.run(ctx, check) == nil || !kube.Sleep(ctx, time.Second) {
+		begun()
+		if one.run(ctx, check) == nil || !kube.Sleep(ctx, pause.Step()) {
 			return
 		}
 	}
@@ -82,6 +88,8 @@ func (s *informerSet) follow(ctx context.Context, kind *kindInformers) {
 
 // awaitInstalled blocks until the API server serves a custom kind. It returns false if ctx ended first.
 func (s *informerSet) awaitInstalled(ctx context.Context, kind *kindInformers) bool {
+	kind.install.asking.Lock() // One request is enough for all namespaces.
+	defer kind.install.asking.Unlock()
 	resource := s.dynamic.Resource(kind.listing.Resource).Namespace(s.scope.listed()[0])
 	isInstalled := kube.AwaitInstalled(ctx, resource.List, s.lookAgain, func() {
 		if kind.install.absent.CompareAndSwap(false, true) {
@@ -168,30 +176,15 @@ type kindInformers struct {
 
 // installState tracks whether the API server serves a custom kind.
 type installState struct {
+	asking   sync.Mutex
 	absent   atomic.Bool // the API server does not serve the kind: nothing waits for it
 	troubled atomic.Bool // a list or watch of the kind has failed
 	denied   atomic.Bool // the last failure was a missing permission
 }
 
-// run runs the informers until ctx is done, and then returns nil, or until check returns an error for a request of one of them.
-func (k *kindInformers) run(ctx context.Context, check requestCheck) error {
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	var all sync.WaitGroup
-	errs := make([]error, len(k.each))
-	for i, one := range k.each {
-		all.Go(func() {
-			errs[i] = one.run(ctx, check)
-			end()
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}
-
 // hasSynced reports whether the handler has received the first list of every namespace. The caches are full before it has.
 func (k *kindInformers) hasSynced() bool {
-	if !k.synced.Load() && !slices.ContainsFunc(k.each, func(one *informer) bool { return !one.hasListed() }) {
+	if !k.synced.Load() && !slices.ContainsFunc(k.each, func(one *informer) bool { return !one.listed.Load() }) {
 		k.synced.Store(true)
 	}
 	return k.synced.Load()

@@ -70,14 +70,12 @@ func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, s
 
 // run keeps the filter in line with the API server until ctx is done.
 func (f *namespaceFilter) run(ctx context.Context, check requestCheck) {
-	if f.selector.Empty() {
-		return
-	}
 	reflector := kube.Reflector[runtime.Object]{
-		Resource: labeled[*corev1.NamespaceList]{client: f.client.CoreV1().Namespaces()}, Client: f.client, Where: namespaceResource,
+		Resource: upToDate[*corev1.NamespaceList]{client: f.client.CoreV1().Namespaces()}, Client: f.client, Where: namespaceResource,
 		Example: &corev1.Namespace{}, Store: kube.StoreOf[*corev1.Namespace](ctx, f),
 	}
-	_ = reflector.Run(ctx, check) // The check ends nothing: every API server has namespaces.
+	for pause := kube.DenialBackoff(refusedMost); reflector.Run(ctx, check) != nil && kube.Sleep(ctx, pause.Step()); {
+	}
 }
 
 // Reduce implements kube.Sink.

@@ -54,11 +54,24 @@ type watchErrors struct {
 // requestCheck handles the error of a request to list or watch, which may be nil. If it returns an error, nothing more is requested.
 type requestCheck func(ctx context.Context, verb string, err error) error
 
-// of returns the check for a resource. Manifest grants the permissions on it, and state is the installation state of a custom kind, or nil.
+// of returns the check for a resource, which returns the refusal of a list. A list follows each watch that streams one and fails. Manifest grants the
+// permissions on the resource, and state is the installation state of a custom kind, or nil.
 func (w *watchErrors) of(resource, manifest string, state *installState) requestCheck {
 	return func(ctx context.Context, verb string, err error) error {
-		// An API server that cannot stream lists refuses to, and is asked for a list next.
+		// An API server that cannot stream lists calls the request invalid.
 		if err == nil || ctx.Err() != nil || verb == "watch" && apierrors.IsInvalid(err) {
+			return nil
+		}
+		if state != nil && apierrors.IsNotFound(err) {
+			// A kind that is not installed has no changes to miss.
+			state.troubled.Store(true)
+			if state.absent.CompareAndSwap(false, true) {
+				w.log.WarnContext(ctx, "kind of sources no longer installed", "resource", resource)
+			}
+			return err
+		}
+		w.readiness.failed.Store(w.now().UnixNano())
+		if verb == "watch" {
 			return nil
 		}
 		missing := kube.MissingPermission(resource, manifest, err)
@@ -66,14 +79,10 @@ func (w *watchErrors) of(resource, manifest string, state *installState) request
 			state.denied.Store(missing != nil)
 			state.troubled.Store(true)
 		}
-		if state != nil && apierrors.IsNotFound(err) {
-			return err // A kind that is not installed has no changes to miss.
-		}
-		w.readiness.failed.Store(w.now().UnixNano())
 		if missing != nil {
 			w.readiness.denied.Store(resource, missing)
 			w.log.ErrorContext(ctx, "permission missing", "resource", resource, "err", missing)
 		}
-		return nil
+		return missing
 	}
 }

@@ -23,7 +23,6 @@ import (
 )
 
 func TestOnlyAPermissionThatIsMissingStillIsNamed(t *testing.T) {
-	testkit.HandleNoErrors(t)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var isGranted atomic.Bool

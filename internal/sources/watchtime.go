@@ -2,6 +2,7 @@ package sources
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -36,7 +37,9 @@ func (a *attendance) run(ctx context.Context, lost <-chan struct{}) {
 		delay := attendInterval
 		if err := a.publish(ctx); err != nil && ctx.Err() == nil {
 			delay = attendRetry
-			a.log.WarnContext(ctx, "cannot publish the watch time", "err", err, "retry_in", delay)
+			if !errors.Is(err, errNotWatching) {
+				a.log.WarnContext(ctx, "cannot publish the watch time", "err", err, "retry_in", delay)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -47,13 +50,16 @@ func (a *attendance) run(ctx context.Context, lost <-chan struct{}) {
 	}
 }
 
-// publish publishes the current time as the watch time, once everything that existed at this time is on the stream. It publishes nothing if an
+// errNotWatching means that an informer may have missed something.
+var errNotWatching = errors.New("not every informer is watching")
+
+// publish publishes the current time as the watch time, once everything that existed at this time is on the stream. It returns errNotWatching if an
 // informer may have missed something. If a created object is still waiting, the watch time is before its creation: otherwise, the next watcher would
 // assume that the object had always existed.
 func (a *attendance) publish(ctx context.Context) error {
 	at := a.now()
 	if !a.readiness.isWatching(at) {
-		return nil
+		return errNotWatching
 	}
 	select {
 	case <-ctx.Done():

@@ -88,7 +88,15 @@ func TestAnInformerThatFailsMayHaveMissedSomething(t *testing.T) {
 	if !ready.isWatching(epoch) {
 		t.Error("an API server that cannot stream lists has something to miss")
 	}
-	testkit.Must(t, secrets(t.Context(), "list", apierrors.NewForbidden(resource, "", errors.New("no"))))
+	// A list follows a stream that fails.
+	state := &installState{}
+	testkit.Must(t, failures.of("externalsecrets", "rbac.yaml", state)(t.Context(), "watch", apierrors.NewTooManyRequests("", 1)))
+	if state.troubled.Load() || ready.isWatching(epoch) {
+		t.Error("a kind counts as failing before its list has failed, or as watched")
+	}
+	if err := secrets(t.Context(), "list", apierrors.NewForbidden(resource, "", errors.New("no"))); err == nil {
+		t.Error("what is forbidden is asked for again at once")
+	}
 	if ready.isWatching(epoch.Add(time.Minute)) {
 		t.Error("it is said to watch a minute later")
 	}

@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -15,7 +16,7 @@ type Cache map[events.Kind][]*Store
 // Lookup returns the object in its last seen state, or nil.
 func (c Cache) Lookup(source events.Source) *Object {
 	for _, store := range c[source.Kind] {
-		if seen := store.get(nameIn(source)); seen != nil {
+		if seen := store.Get(source); seen != nil {
 			return seen
 		}
 	}
@@ -45,7 +46,7 @@ func (c Cache) podStatuses(class events.Source) []*Object { return c.of(kindPodS
 func (c Cache) of(kind events.Kind, target events.Source) []*Object {
 	var list []*Object
 	for _, store := range c[kind] {
-		list = append(list, store.of(nameIn(target))...)
+		list = append(list, store.of(types.NamespacedName{Namespace: target.Namespace, Name: target.Name})...)
 	}
 	return list
 }
@@ -53,87 +54,96 @@ func (c Cache) of(kind events.Kind, target events.Source) []*Object {
 // Store contains the objects of one kind in one namespace, or in all namespaces. It is safe for concurrent use.
 type Store struct {
 	mu       sync.RWMutex
-	objects  map[types.NamespacedName]*Object
-	byTarget map[types.NamespacedName][]*Object // see Object.target
+	objects  map[string]map[string]*Object // by namespace and name
+	byTarget map[types.NamespacedName][]*Object
 }
 
 // NewStore returns a store without objects.
 func NewStore() *Store {
-	s := &Store{}
-	s.Replace(nil)
-	return s
+	return &Store{objects: make(map[string]map[string]*Object), byTarget: make(map[types.NamespacedName][]*Object)}
 }
 
 // Put stores the state of an object, and returns the state before, or nil.
 func (s *Store) Put(now *Object) (before *Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.put(now)
-}
-
-func (s *Store) put(now *Object) (before *Object) {
-	before = s.drop(nameIn(now.Source))
-	s.objects[nameIn(now.Source)] = now
-	if target := now.target(); target.Name != "" {
-		s.byTarget[target] = append(s.byTarget[target], now)
+	in := s.objects[now.Source.Namespace]
+	if in == nil {
+		in = make(map[string]*Object)
+		s.objects[now.Source.Namespace] = in
 	}
+	before = in[now.Source.Name]
+	in[now.Source.Name] = now
+	s.retarget(before, now)
 	return before
 }
 
 // Drop removes an object, and reports whether it was stored.
-func (s *Store) Drop(gone *Object) bool {
+func (s *Store) Drop(source events.Source) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.drop(nameIn(gone.Source)) != nil
+	in := s.objects[source.Namespace]
+	known := in[source.Name]
+	if known == nil {
+		return false
+	}
+	delete(in, source.Name)
+	if len(in) == 0 {
+		delete(s.objects, source.Namespace)
+	}
+	s.retarget(known, nil)
+	return true
 }
 
-func (s *Store) drop(name types.NamespacedName) *Object {
-	known := s.objects[name]
-	if known == nil {
-		return nil
-	}
-	delete(s.objects, name)
-	if target := known.target(); target.Name != "" {
+// retarget replaces a state of an object in byTarget. Both may be nil.
+func (s *Store) retarget(before, now *Object) {
+	if target := before.target(); target.Name != "" {
 		// A copy, because readers may have the list.
-		s.byTarget[target] = slices.DeleteFunc(slices.Clone(s.byTarget[target]), func(o *Object) bool { return o == known })
+		s.byTarget[target] = slices.DeleteFunc(slices.Clone(s.byTarget[target]), func(o *Object) bool { return o == before })
 		if len(s.byTarget[target]) == 0 {
 			delete(s.byTarget, target)
 		}
 	}
-	return known
+	if target := now.target(); target.Name != "" {
+		s.byTarget[target] = append(s.byTarget[target], now)
+	}
 }
 
-// Replace stores only the objects, and returns those that were stored before.
-func (s *Store) Replace(objects []*Object) (before []*Object) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, known := range s.objects {
-		before = append(before, known)
-	}
-	s.objects = make(map[types.NamespacedName]*Object, len(objects))
-	s.byTarget = make(map[types.NamespacedName][]*Object)
-	for _, now := range objects {
-		s.put(now)
-	}
-	return before
-}
-
-func (s *Store) get(name types.NamespacedName) *Object {
+// All lists the stored objects.
+func (s *Store) All() []*Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.objects[name]
+	var list []*Object
+	for _, in := range s.objects {
+		list = slices.AppendSeq(list, maps.Values(in))
+	}
+	return list
+}
+
+// Get returns the last state of an object, or nil.
+func (s *Store) Get(source events.Source) *Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.objects[source.Namespace][source.Name]
+}
+
+// Replace stores only the objects, and returns a store of what was stored before.
+func (s *Store) Replace(objects []*Object) (before *Store) {
+	other := NewStore()
+	for _, now := range objects {
+		other.Put(now)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects, other.objects = other.objects, s.objects
+	s.byTarget, other.byTarget = other.byTarget, s.byTarget
+	return other
 }
 
 func (s *Store) in(namespace string) []*Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var found []*Object
-	for name, seen := range s.objects {
-		if name.Namespace == namespace {
-			found = append(found, seen)
-		}
-	}
-	return found
+	return slices.Collect(maps.Values(s.objects[namespace]))
 }
 
 func (s *Store) of(target types.NamespacedName) []*Object {
@@ -142,12 +152,11 @@ func (s *Store) of(target types.NamespacedName) []*Object {
 	return s.byTarget[target]
 }
 
-func nameIn(source events.Source) types.NamespacedName {
-	return types.NamespacedName{Namespace: source.Namespace, Name: source.Name}
-}
-
 // target returns the Secret that an ExternalSecret writes, or the class that the status of a pod belongs to. It has no name for any other object.
 func (o *Object) target() types.NamespacedName {
+	if o == nil {
+		return types.NamespacedName{}
+	}
 	target := types.NamespacedName{Namespace: o.Source.Namespace}
 	switch rare := o.rare(); {
 	case rare.mounted != nil:

@@ -94,7 +94,7 @@ func FuzzReduceCustomResources(f *testing.F) {
 			if !ok {
 				t.Fatalf("%s does not know its own", kind.Listing().Kind)
 			}
-			cacheOf(t, reduced)
+			cacheOf(reduced)
 			if reduced.details.status == nil {
 				continue
 			}

@@ -130,7 +130,7 @@ func heededOf(t testing.TB, kind Listed, ring *Keyring, keys reloader.Annotation
 }
 
 // cacheOf is a cache that holds objects.
-func cacheOf(_ testing.TB, objects ...*Object) Cache {
+func cacheOf(objects ...*Object) Cache {
 	cached := make(Cache)
 	for _, seen := range objects {
 		kind := seen.Source.Kind
@@ -163,7 +163,7 @@ func viewOf(t testing.TB, now time.Time, objects ...*Object) *viewTest {
 	t.Helper()
 	v := &viewTest{}
 	v.View = View{
-		Cached: cacheOf(t, objects...), Ring: keyringOf(1), Now: func() time.Time { return now }, Queue: v, Log: slog.New(slog.NewTextHandler(&v.log, nil)),
+		Cached: cacheOf(objects...), Ring: keyringOf(1), Now: func() time.Time { return now }, Queue: v, Log: slog.New(slog.NewTextHandler(&v.log, nil)),
 	}
 	return v
 }

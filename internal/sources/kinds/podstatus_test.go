@@ -27,7 +27,7 @@ func TestReduceKeepsFingerprintsOfAPodStatus(t *testing.T) {
 			t.Errorf("it keeps %q", text)
 		}
 	})
-	if found := cacheOf(t, now).podStatuses(classOfPlay); len(found) != 1 || found[0] != now {
+	if found := cacheOf(now).podStatuses(classOfPlay); len(found) != 1 || found[0] != now {
 		t.Errorf("%d statuses are found by the class, want this one", len(found))
 	}
 	if key, err := cache.MetaNamespaceKeyFunc(now); err != nil || key != "shop/web-0-shop-db" {

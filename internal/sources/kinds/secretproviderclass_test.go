@@ -135,7 +135,7 @@ func (p *classPlay) told() string {
 		if p.class != nil {
 			objects = append(objects, p.class)
 		}
-		v := View{Cached: cacheOf(p, objects...), Contents: p.contents}
+		v := View{Cached: cacheOf(objects...), Contents: p.contents}
 		change, ok := secretProviderClassKind{}.Assess(v, p.before, State{Now: p.class})
 		if !ok {
 			return strings.Join(all, ", then ")
