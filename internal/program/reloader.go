@@ -41,30 +41,22 @@ func NewReloader(version string) *Reloader {
 // Run runs both programs until ctx ends, one of them ends, or a step fails. An error about the options has a line for each problem. Log lines
 // go to log.
 func (r *Reloader) Run(ctx context.Context, log io.Writer, build Build) error {
-	dirs := []string{r.StateDir}
-	if r.StateDir == "" {
-		dirs = temporary("keyturn-reloader")
-	}
-	state, err := openState(dirs, r.Watcher.Sources.KeyFile, rand.Reader)
+	state, err := openState(stateDirs(r.StateDir, "keyturn-reloader"), r.Watcher.Sources.KeyFile, rand.Reader)
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.runIn(ctx, state, log, build), state.lock.Close())
-}
-
-func (r *Reloader) runIn(ctx context.Context, state state, log io.Writer, build Build) error {
 	r.Watcher.Sources.Cluster, r.Actuator.Actuate.Cluster = r.Process.Cluster, r.Process.Cluster
 	r.Actuator.Call.URL = r.Actuator.Actuate.Reloader.WebhookURL
 	r.Watcher.Sources.KeyFile, r.Actuator.Embedded.StoreDir = state.keyFile, state.streams
-	invalid := []error{r.Process.validate(), r.Watcher.Sources.Validate(), r.Actuator.Actuate.Validate(), r.Actuator.validateCall()}
-	if err := errors.Join(invalid...); err != nil {
-		return err
+	err = errors.Join(r.Process.validate(), r.Watcher.Sources.Validate(), r.Actuator.Actuate.Validate(), r.Actuator.validateCall())
+	if err == nil {
+		err = run(ctx, program{
+			Name: "reloader", Build: build, Options: r.Process, Log: log,
+			OneServer: true, Servers: []server{{Name: "pprof", Addr: r.PprofAddr, Handler: profiles(), WriteTimeout: profileLimit}},
+			Parts: together(r.Watcher, r.Actuator, func(ctx context.Context, runtime *runtime) { r.warn(ctx, runtime, state) }),
+		})
 	}
-	return run(ctx, program{
-		Name: "reloader", Build: build, Options: r.Process, Log: log,
-		OneServer: true, Servers: []server{{Name: "pprof", Addr: r.PprofAddr, Handler: profiles(), WriteTimeout: profileLimit}},
-		Parts: together(r.Watcher, r.Actuator, func(ctx context.Context, runtime *runtime) { r.warn(ctx, runtime, state) }),
-	})
+	return errors.Join(err, state.lock.Close())
 }
 
 // warn logs the disadvantages of running in one process, and the notes.

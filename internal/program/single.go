@@ -78,7 +78,6 @@ func (s *Single) share() {
 	sources.Namespaces, sources.IgnoreNamespaces = actuate.Namespaces, actuate.IgnoreNamespaces
 	sources.Reloader, s.Actuator.Call.URL = actuate.Reloader, actuate.Reloader.WebhookURL
 	s.Watcher.Process.Kube.Kubeconfig, s.Actuator.Process.Kube.Kubeconfig = process.Kube.Kubeconfig, process.Kube.Kubeconfig
-	s.Actuator.Process.Cluster, s.Watcher.Process.Cluster = process.Cluster, process.Cluster
 }
 
 // Run runs both programs until ctx ends, one of them ends, or a step fails. An error about the options has a line for each problem. Log lines go to
@@ -95,11 +94,8 @@ func (s *Single) Run(ctx context.Context, log io.Writer, build Build) error {
 	if err != nil {
 		return err
 	}
-	dirs := []string{s.Actuator.Embedded.StoreDir}
-	if s.isTemporary = s.Actuator.Embedded.StoreDir == ""; s.isTemporary {
-		dirs = temporary("keyturn")
-	}
-	dir, lock, err := lockFirst("--nats-store-dir", dirs)
+	s.isTemporary = s.Actuator.Embedded.StoreDir == ""
+	dir, lock, err := lockFirst("--nats-store-dir", stateDirs(s.Actuator.Embedded.StoreDir, "keyturn"))
 	if err != nil {
 		return err
 	}
@@ -111,9 +107,7 @@ func (s *Single) Run(ctx context.Context, log io.Writer, build Build) error {
 	}
 	err = s.takeKeys(ctx, logger, !hasKey)
 	if err == nil {
-		err = run(ctx, program{
-			Name: "run", Build: build, Options: s.Process, Log: log, Parts: s.parts(),
-		})
+		err = run(ctx, program{Name: "run", Build: build, Options: s.Process, Log: log, Parts: s.parts()})
 	}
 	return errors.Join(err, lock.Close())
 }

@@ -105,8 +105,12 @@ func lockDir(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// temporary returns the directories for a state that is not kept. A container with a read-only root may still write to its shared memory.
-func temporary(name string) []string {
+// stateDirs returns the directory that was asked for or, if that is empty, those for a state that is not kept, by their name. A container with a
+// read-only root may still write to its shared memory.
+func stateDirs(dir, name string) []string {
+	if dir != "" {
+		return []string{dir}
+	}
 	return []string{filepath.Join(os.TempDir(), name), filepath.Join("/dev/shm", name)}
 }
 
