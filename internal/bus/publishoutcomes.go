@@ -13,15 +13,12 @@ import (
 
 // publication is an outcome on its way to the streams.
 type publication struct {
-	outcome   events.Outcome
-	msg       *nats.Msg    // nil if the outcome cannot be encoded
-	id        string       // of the message
-	state     *publication // the publication of the same workload that becomes its state on StreamChanges: this one, a later one, or nil
-	answer    jetstream.PubAckFuture
-	taken     room          // the room of the outcome in StreamHistory
-	ttl       time.Duration // how long StreamChanges keeps the outcome
-	duplicate bool          // whether the stream already had the outcome
-	err       error
+	outcome events.Outcome
+	msg     *nats.Msg              // nil if the outcome cannot be encoded
+	history *recording             // nil like msg
+	state   *publication           // the publication of the same workload that becomes its state on StreamChanges: this one, a later one, or nil
+	answer  jetstream.PubAckFuture // of StreamChanges; nil if nothing was sent there
+	err     error
 }
 
 // PublishOutcomes publishes the outcomes, in their order, on StreamHistory. Then it publishes the last state of each workload on StreamChanges, which
@@ -37,30 +34,32 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...events.Outcome) [
 	for i, o := range outcomes {
 		p := &batch[i]
 		p.outcome = o
-		if p.msg, p.id, p.err = b.message(o.Event, o.Subject()); p.err == nil {
+		var id string
+		if p.msg, id, p.err = b.message(o.Event, o.Subject()); p.err == nil {
 			// Both parts of the id are in the outcome about the start of the rollout.
-			p.id = b.secrets.messageID(p.id)
-			taken, ok := b.share.take(ctx, o.Workload.Namespace, p.msg.Size())
-			if p.ttl = stateTTL(taken, ok); ok {
-				p.taken = taken
-				b.send(ctx, p, events.StreamHistory, events.HistorySubject(p.msg.Subject), jetstream.WithMsgTTL(taken.ttl))
-			}
+			p.history = b.beginRecording(o.Trace.Context(ctx), p.msg, b.secrets.messageID(id), o.Workload.Namespace)
 		}
 	}
-	b.awaitAnswers(ctx, events.StreamHistory, batch)
-	for _, p := range batch {
-		if p.err != nil || p.duplicate {
-			b.share.giveBack(p.taken)
+	for i := range batch {
+		if p := &batch[i]; p.history != nil {
+			p.err = b.answered(ctx, p.history)
+			b.reportFull(ctx, events.StreamHistory, p.err)
 		}
 	}
 
 	chooseStates(batch)
 	for i := range batch {
 		if p := &batch[i]; p.state == p {
-			b.send(ctx, p, events.StreamChanges, p.msg.Subject, jetstream.WithMsgTTL(p.ttl))
+			p.answer, p.err = b.js.PublishMsgAsync(hop(p.outcome.Trace.Context(ctx), p.msg.Subject, p.msg),
+				jetstream.WithMsgID(p.history.id), jetstream.WithExpectStream(events.StreamChanges), jetstream.WithMsgTTL(stateTTL(p.history)))
 		}
 	}
-	b.awaitAnswers(ctx, events.StreamChanges, batch)
+	for i := range batch {
+		if p := &batch[i]; p.answer != nil {
+			_, p.err = await(ctx, p.answer)
+			b.reportFull(ctx, events.StreamChanges, p.err)
+		}
+	}
 
 	errs := make([]error, len(batch))
 	for i, p := range batch {
@@ -76,37 +75,15 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...events.Outcome) [
 	return errs
 }
 
-// stateTTL returns how long StreamChanges keeps an outcome, given its room in StreamHistory, if it has any.
-func stateTTL(taken room, hasRoom bool) time.Duration {
+// stateTTL returns how long StreamChanges keeps an outcome, given its recording, which has not failed.
+func stateTTL(history *recording) time.Duration {
 	switch {
-	case !hasRoom:
+	case history.answer == nil: // It has no room there.
 		return events.FullOutcomeTTL
-	case taken.ttl != 0:
+	case history.taken.ttl != 0:
 		return events.CrowdedOutcomeTTL
 	}
 	return retention
-}
-
-func (b *Bus) send(ctx context.Context, p *publication, stream, subject string, options ...jetstream.PublishOpt) {
-	sent := hop(p.outcome.Trace.Context(ctx), subject, p.msg)
-	options = append(options, jetstream.WithMsgID(p.id), jetstream.WithExpectStream(stream))
-	p.answer, p.err = b.js.PublishMsgAsync(sent, options...)
-}
-
-// awaitAnswers waits for the stream's response to each message that was sent.
-func (b *Bus) awaitAnswers(ctx context.Context, stream string, batch []publication) {
-	for i := range batch {
-		p := &batch[i]
-		if p.answer == nil {
-			continue
-		}
-		var ack *jetstream.PubAck
-		if ack, p.err = await(ctx, p.answer); p.err == nil {
-			p.duplicate = ack.Duplicate
-		}
-		p.answer = nil
-		b.reportFull(ctx, stream, p.err)
-	}
 }
 
 // await returns the answer of a stream, or the error of ctx if that ends first.
