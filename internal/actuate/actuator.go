@@ -157,12 +157,11 @@ func (a *Actuator) lead(ctx context.Context) {
 	a.leading.Store(true)
 	defer a.leading.Store(false)
 	defer a.snapshots.Store(nil)
-	notices := newKubeEvents(&a.surroundings)
-	l := newLoop(&a.surroundings, notices)
+	l := newLoop(&a.surroundings)
 	reporting, stopReporting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopReporting()
 	var writing, publishing, others sync.WaitGroup
-	writing.Go(func() { notices.run(reporting, ctx) })
+	writing.Go(func() { l.kube.run(reporting, ctx) })
 	publishing.Go(func() { l.outbox.run(reporting) })
 	others.Go(func() { a.rejectUnreadable(ctx) })
 	if beside := a.options.WhileLeading; beside != nil {
@@ -174,7 +173,7 @@ func (a *Actuator) lead(ctx context.Context) {
 	// Before the program ends, publish the outcomes that are left, for at most the duration of one attempt.
 	last := time.AfterFunc(publishTimeout, stopReporting)
 	publishing.Wait()
-	notices.close()
+	l.kube.close()
 	writing.Wait()
 	last.Stop()
 }

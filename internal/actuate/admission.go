@@ -28,12 +28,6 @@ func newAdmission(t *term) *admission {
 	return &admission{term: t, rolls: make(map[workload.Key]pacedRoll), reloaders: make(map[string]reloaderRoll)}
 }
 
-// review updates the state after a workload has changed or was deleted.
-func (a *admission) review(key workload.Key) {
-	a.orders.review(key)
-	a.reviewReloader(key)
-}
-
 // obstacle returns the reason why a workload must wait, given the verdict on its changes.
 func (a *admission) obstacle(p *pending, w *workload.Workload, v verdict) obstacle {
 	why := v.waits

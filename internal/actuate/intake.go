@@ -70,7 +70,7 @@ func (i *intake) take(ctx context.Context, source events.Source, n news) {
 		earlier: n.earlier,
 	}
 	eventCtx := e.context(ctx)
-	e.finished = func(e *takenEvent) {
+	e.finished = func() {
 		i.metrics.finished(eventCtx, e.change, i.now().Sub(e.at))
 		e.span.End()
 	}

@@ -99,7 +99,8 @@ func (l *loop) reviewOverdue(ctx context.Context) {
 func (l *loop) review(ctx context.Context) {
 	changed, relinked := l.dirty.take()
 	for key := range changed {
-		l.admission.review(key)
+		l.orders.review(key)
+		l.admission.reviewReloader(key)
 		l.rollouts.review(ctx, key)
 		l.debounce.wake(key)
 		l.notes.review(key)
@@ -150,10 +151,10 @@ func (l *loop) drain(ctx context.Context) {
 	l.settling.abandon()
 }
 
-func newLoop(s *surroundings, kube *kubeEvents) *loop {
+func newLoop(s *surroundings) *loop {
 	s.dirty.begin()
 	t := &term{
-		surroundings: s, now: s.options.Now, index: s.inventory.Index, namespaces: s.inventory.Namespaces, kube: kube,
+		surroundings: s, now: s.options.Now, index: s.inventory.Index, namespaces: s.inventory.Namespaces, kube: newKubeEvents(s),
 		outcomes: outcomes{cluster: s.options.Cluster, now: s.options.Now}, denials: make(denials),
 		peers: &failedPeers{keys: make(map[workload.Key]*failure), replaced: make(map[workload.Key]map[string]workload.RolledFor)},
 	}

@@ -204,13 +204,10 @@ var errTerminating = errors.New("the namespace is being deleted")
 
 // isTerminating reports whether a namespace is being deleted, in which case the API server refuses the dry run of creating an Event.
 func (p *patcher) isTerminating(ctx context.Context, namespace string) bool {
-	question := &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{GenerateName: "keyturn.", Namespace: namespace},
-		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: namespace, Namespace: namespace},
-		Reason:         "Deleted", Message: "Is the namespace being deleted?", Type: corev1.EventTypeNormal,
-		Source:              corev1.EventSource{Component: "keyturn"},
-		ReportingController: "keyturn.dev/actuator",
-	}
+	question := kube.Event{
+		About:      corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: namespace, Namespace: namespace},
+		Controller: "keyturn.dev/actuator", Type: corev1.EventTypeNormal, Reason: "Deleted", Message: "Is the namespace being deleted?",
+	}.Object()
 	_, err := p.options.Client.CoreV1().Events(namespace).Create(ctx, question, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -136,7 +136,9 @@ func (n *notes) complete(ctx context.Context, key workload.Key, turn *recordTurn
 	}
 	decisions := n.decideAll(w)
 	if slices.ContainsFunc(decisions, isForged) {
-		n.compareNow(key) // Corrections are reported, unlike the writes here.
+		if _, waits := n.repetitions[key]; !waits {
+			n.repetitions[key] = n.now() // Corrections are reported, unlike the writes here.
+		}
 		return
 	}
 	write, needed := plan.Note(w, decisions, false)

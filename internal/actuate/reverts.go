@@ -92,13 +92,6 @@ func (n *notes) hasten(key workload.Key) {
 	}
 }
 
-// compareNow schedules a comparison of a workload for now, unless one is scheduled already.
-func (n *notes) compareNow(key workload.Key) {
-	if _, waits := n.repetitions[key]; !waits {
-		n.repetitions[key] = n.now()
-	}
-}
-
 // nextRepetition returns when the next scheduled comparison is due, and false if there is none.
 func (n *notes) nextRepetition() (time.Time, bool) {
 	var next time.Time

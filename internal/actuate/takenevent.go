@@ -23,7 +23,7 @@ type takenEvent struct {
 	earlier []trace.SpanContext
 	holds   int
 	// finished is called once nothing holds the event any more. It is nil for a found event.
-	finished func(*takenEvent)
+	finished func()
 }
 
 // foundEvent returns the event of a change that a new leader, or a new comparison, has found in the state.
@@ -49,7 +49,7 @@ func (e *takenEvent) Release(err error) {
 func (e *takenEvent) release() {
 	e.holds--
 	if e.holds == 0 && e.finished != nil {
-		e.finished(e)
+		e.finished()
 	}
 }
 
