@@ -15,68 +15,33 @@ import (
 
 // gauges are the instruments that are observed at each scrape.
 type gauges struct {
-	leader     metric.Int64ObservableGauge
-	dryRun     metric.Int64ObservableGauge
-	unconfined metric.Int64ObservableGauge
-	workloads  metric.Int64ObservableGauge
-	behind     metric.Int64ObservableGauge
-	pending    metric.Int64ObservableGauge
-	owed       metric.Int64ObservableGauge
-	refused    metric.Int64ObservableGauge
-	held       metric.Int64ObservableGauge
-	oldest     metric.Int64ObservableGauge
-	active     metric.Int64ObservableGauge
-	failing    metric.Int64ObservableGauge
-	reverted   metric.Int64ObservableGauge
+	leader, dryRun, unconfined, workloads, behind, pending, owed, refused, held, oldest, active, failing, reverted metric.Int64ObservableGauge
 }
 
 func (g *gauges) instruments() []telemetry.Instrument {
 	return []telemetry.Instrument{
-		{Gauge: &g.leader, Name: "keyturn.leader", Unit: "{leader}", About: "1 if this actuator is the leader, 0 if it is on standby."},
-		{
-			Gauge: &g.dryRun, Name: "keyturn.dry.run", Unit: "{actuator}",
-			About: "1 if this actuator runs with --dry-run and patches nothing, 0 otherwise.",
-		},
-		{
-			Gauge: &g.unconfined, Name: "keyturn.unconfined", Unit: "{actuator}",
-			About: "1 if an admission policy that confines an account of this installation is missing or incomplete, 0 otherwise. " +
-				"Reported only with leader election, after the first check.",
-		},
-		{Gauge: &g.workloads, Name: "keyturn.workloads", Unit: "{workload}", Labels: []string{"kind"}, About: "Workloads in the index."},
-		{
-			Gauge: &g.behind, Name: "keyturn.sources.behind", Unit: "{source}",
-			About: "Sources with an event that the leader has not handled yet. Reported by the leader only, like the next gauges.",
-		},
-		{
-			Gauge: &g.pending, Name: "keyturn.workloads.pending", Unit: "{workload}",
-			About: "Workloads with an undecided change, including held ones.",
-		},
-		{
-			Gauge: &g.owed, Name: "keyturn.workloads.owed.oldest", Unit: "s",
-			About: "The longest time that a workload has waited to be rolled without a user's choice to wait, 0 if none waits.",
-		},
-		{
-			Gauge: &g.refused, Name: "keyturn.workloads.refused", Unit: "{workload}", Labels: []string{"kind"},
-			About: "Workloads whose rolling patch the API server refuses. The patch is retried until it is accepted.",
-		},
-		{
-			Gauge: &g.held, Name: "keyturn.workloads.held", Unit: "{workload}", Labels: []string{"reason"},
-			About: "Workloads that have to be rolled and are held.",
-		},
-		{
-			Gauge: &g.oldest, Name: "keyturn.workloads.held.oldest", Unit: "s", Labels: []string{"reason"},
-			About: "Age of the oldest change that a held workload waits to be rolled for, 0 if there is none. " +
-				"After a restart of the actuator, it is the age of the latest change of the source.",
-		},
-		{Gauge: &g.active, Name: "keyturn.rollouts.active", Unit: "{rollout}", Labels: []string{"kind"}, About: "Rollouts in progress."},
-		{
-			Gauge: &g.failing, Name: "keyturn.rollouts.failing", Unit: "{rollout}", Labels: []string{"kind"},
-			About: "Workloads whose last rollout failed and that have not recovered.",
-		},
-		{
-			Gauge: &g.reverted, Name: "keyturn.workloads.reverted", Unit: "{workload}", Labels: []string{"kind"},
-			About: "Workloads that are no longer rolled for a change because another client reverted each rollout.",
-		},
+		telemetry.Gauge(&g.leader, "keyturn.leader", "{leader}", "1 if this actuator is the leader, 0 if it is on standby."),
+		telemetry.Gauge(&g.dryRun, "keyturn.dry.run", "{actuator}", "1 if this actuator runs with --dry-run and patches nothing, 0 otherwise."),
+		telemetry.Gauge(&g.unconfined, "keyturn.unconfined", "{actuator}",
+			"1 if an admission policy that confines an account of this installation is missing or incomplete, 0 otherwise. "+
+				"Reported only with leader election, after the first check."),
+		telemetry.Gauge(&g.workloads, "keyturn.workloads", "{workload}", "Workloads in the index.", "kind"),
+		telemetry.Gauge(&g.behind, "keyturn.sources.behind", "{source}",
+			"Sources with an event that the leader has not handled yet. Reported by the leader only, like the next gauges."),
+		telemetry.Gauge(&g.pending, "keyturn.workloads.pending", "{workload}", "Workloads with an undecided change, including held ones."),
+		telemetry.Gauge(&g.owed, "keyturn.workloads.owed.oldest", "s",
+			"The longest time that a workload has waited to be rolled without a user's choice to wait, 0 if none waits."),
+		telemetry.Gauge(&g.refused, "keyturn.workloads.refused", "{workload}",
+			"Workloads whose rolling patch the API server refuses. The patch is retried until it is accepted.", "kind"),
+		telemetry.Gauge(&g.held, "keyturn.workloads.held", "{workload}", "Workloads that have to be rolled and are held.", "reason"),
+		telemetry.Gauge(&g.oldest, "keyturn.workloads.held.oldest", "s",
+			"Age of the oldest change that a held workload waits to be rolled for, 0 if there is none. "+
+				"After a restart of the actuator, it is the age of the latest change of the source.", "reason"),
+		telemetry.Gauge(&g.active, "keyturn.rollouts.active", "{rollout}", "Rollouts in progress.", "kind"),
+		telemetry.Gauge(&g.failing, "keyturn.rollouts.failing", "{rollout}",
+			"Workloads whose last rollout failed and that have not recovered.", "kind"),
+		telemetry.Gauge(&g.reverted, "keyturn.workloads.reverted", "{workload}",
+			"Workloads that are no longer rolled for a change because another client reverted each rollout.", "kind"),
 	}
 }
 

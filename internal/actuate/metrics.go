@@ -18,22 +18,9 @@ import (
 
 // metrics are the instruments of the actuator. Those that are observed rather than counted are in gauges.go.
 type metrics struct {
-	decisions    metric.Int64Counter
-	patches      metric.Int64Counter
-	patchErrors  metric.Int64Counter
-	rollouts     metric.Int64Counter
-	changePatch  metric.Float64Histogram
-	changeReady  metric.Float64Histogram
-	rolloutTime  metric.Float64Histogram
-	rejected     metric.Int64Counter
-	eventDropped metric.Int64Counter
-	syncs        metric.Int64Counter
-	syncsNow     metric.Int64UpDownCounter
-	syncTime     metric.Float64Histogram
-
-	consumed metric.Int64Counter
-	process  metric.Float64Histogram
-	sent     metric.Int64Counter
+	decisions, patches, patchErrors, rollouts, rejected, eventDropped, syncs, consumed, sent metric.Int64Counter
+	syncsNow                                                                                 metric.Int64UpDownCounter
+	changePatch, changeReady, rolloutTime, syncTime, process                                 metric.Float64Histogram
 
 	gauges gauges
 	// reloader measures nothing without --reloader metrics.
@@ -41,69 +28,40 @@ type metrics struct {
 }
 
 func (m *metrics) instruments() []telemetry.Instrument {
-	latency := telemetry.Latency()
 	return append([]telemetry.Instrument{
-		{
-			Counter: &m.decisions, Name: "keyturn.decisions", Unit: "{decision}", Labels: []string{"reason"},
-			About: "Decisions about the effect of a change on a workload.",
-		},
-		{
-			Counter: &m.patches, Name: "keyturn.patches", Unit: "{patch}", Labels: []string{"kind", "rolls"},
-			About: "Workloads patched, and whether the patch rolls or only records.",
-		},
-		{
-			Counter: &m.patchErrors, Name: "keyturn.patch.errors", Unit: "{error}", Labels: []string{"kind"},
-			About: "Patches that failed. Almost all are retried.",
-		},
-		{
-			Counter: &m.rollouts, Name: "keyturn.rollouts", Unit: "{rollout}", Labels: []string{"kind", "outcome", "reason"},
-			About: "Rollouts that have ended, and workloads whose pods have all answered a request to reload in place with 2xx (reloaded-in-place).",
-		},
-		{
-			Histogram: &m.changePatch, Name: "keyturn.change.patch.duration", Unit: "s", Labels: []string{"kind"}, Buckets: latency,
-			About: "Time from when the watcher saw a change, or from the end of a hold, a closed window, " +
-				"--reload-in-place or, with --canary, the wait for the workload that goes first, until a workload was rolled for it. " +
-				"Pods that reload in place are not counted.",
-		},
-		{
-			Histogram: &m.changeReady, Name: "keyturn.change.ready.duration", Unit: "s", Labels: []string{"kind"}, Buckets: latency,
-			About: "Time from when the watcher saw a change, or from the end of a hold, a closed window, " +
-				"--reload-in-place or, with --canary, the wait for the workload that goes first, until all pods of a workload were " +
-				"ready with it. Pods that reload in place are not counted.",
-		},
-		{
-			Histogram: &m.rolloutTime, Name: "keyturn.rollout.duration", Unit: "s", Labels: []string{"kind", "outcome"}, Buckets: latency,
-			About: "Time from the patch to the end of the rollout.",
-		},
-		{Counter: &m.rejected, Name: "keyturn.events.rejected", Unit: "{event}", Labels: []string{"reason"}, About: "Dead-lettered events."},
-		{
-			Counter: &m.eventDropped, Name: "keyturn.kubernetes.events.dropped", Unit: "{event}",
-			About: "Kubernetes Events that were dropped because too many were queued.",
-		},
-		{
-			Counter: &m.syncs, Name: "keyturn.syncs", Unit: "{sync}", Labels: []string{"reason"},
-			About: "Syncs of ExternalSecrets after a change of a secret that they read, by result.",
-		},
-		{
-			UpDown: &m.syncsNow, Name: "keyturn.syncs.active", Unit: "{sync}",
-			About: "ExternalSecrets that were asked to sync and are not synced yet.",
-		},
-		{
-			Histogram: &m.syncTime, Name: "keyturn.sync.duration", Unit: "s", Labels: []string{"reason"}, Buckets: latency,
-			About: "Time from when the watcher saw a change until the sync of an ExternalSecret for it ended.",
-		},
-		{
-			Counter: &m.consumed, Name: "messaging.client.consumed.messages", Unit: "{message}", Labels: messagingLabels(),
-			About: "Events that the leader has handled. Of several events of a source that arrive at once, it handles only the last.",
-		},
-		{
-			Histogram: &m.process, Name: "messaging.process.duration", Unit: "s", Buckets: latency, Labels: messagingLabels(),
-			About: "Time from when the leader takes an event until every workload was finished with it, including the time that rollouts were held.",
-		},
-		{
-			Counter: &m.sent, Name: "messaging.client.sent.messages", Unit: "{message}", Labels: append(messagingLabels(), "error.type"),
-			About: "Attempts to publish an outcome. A failed one has an error.type, and is usually retried.",
-		},
+		telemetry.Counter(&m.decisions, "keyturn.decisions", "{decision}", "Decisions about the effect of a change on a workload.", "reason"),
+		telemetry.Counter(&m.patches, "keyturn.patches", "{patch}",
+			"Workloads patched, and whether the patch rolls or only records.", "kind", "rolls"),
+		telemetry.Counter(&m.patchErrors, "keyturn.patch.errors", "{error}", "Patches that failed. Almost all are retried.", "kind"),
+		telemetry.Counter(&m.rollouts, "keyturn.rollouts", "{rollout}",
+			"Rollouts that have ended, and workloads whose pods have all answered a request to reload in place with 2xx (reloaded-in-place).",
+			"kind", "outcome", "reason"),
+		telemetry.Duration(&m.changePatch, "keyturn.change.patch.duration",
+			"Time from when the watcher saw a change, or from the end of a hold, a closed window, "+
+				"--reload-in-place or, with --canary, the wait for the workload that goes first, until a workload was rolled for it. "+
+				"Pods that reload in place are not counted.", "kind"),
+		telemetry.Duration(&m.changeReady, "keyturn.change.ready.duration",
+			"Time from when the watcher saw a change, or from the end of a hold, a closed window, "+
+				"--reload-in-place or, with --canary, the wait for the workload that goes first, until all pods of a workload were "+
+				"ready with it. Pods that reload in place are not counted.", "kind"),
+		telemetry.Duration(&m.rolloutTime, "keyturn.rollout.duration", "Time from the patch to the end of the rollout.", "kind", "outcome"),
+		telemetry.Counter(&m.rejected, "keyturn.events.rejected", "{event}", "Dead-lettered events.", "reason"),
+		telemetry.Counter(&m.eventDropped, "keyturn.kubernetes.events.dropped", "{event}",
+			"Kubernetes Events that were dropped because too many were queued."),
+		telemetry.Counter(&m.syncs, "keyturn.syncs", "{sync}",
+			"Syncs of ExternalSecrets after a change of a secret that they read, by result.", "reason"),
+		telemetry.UpDown(&m.syncsNow, "keyturn.syncs.active", "{sync}", "ExternalSecrets that were asked to sync and are not synced yet."),
+		telemetry.Duration(&m.syncTime, "keyturn.sync.duration",
+			"Time from when the watcher saw a change until the sync of an ExternalSecret for it ended.", "reason"),
+		telemetry.Counter(&m.consumed, "messaging.client.consumed.messages", "{message}",
+			"Events that the leader has handled. Of several events of a source that arrive at once, it handles only the last.",
+			messagingLabels()...),
+		telemetry.Duration(&m.process, "messaging.process.duration",
+			"Time from when the leader takes an event until every workload was finished with it, including the time that rollouts were held.",
+			messagingLabels()...),
+		telemetry.Counter(&m.sent, "messaging.client.sent.messages", "{message}",
+			"Attempts to publish an outcome. A failed one has an error.type, and is usually retried.",
+			append(messagingLabels(), "error.type")...),
 	}, m.gauges.instruments()...)
 }
 

@@ -19,24 +19,18 @@ import (
 
 // reloaderMetrics are metrics with Reloader's names and labels, for its dashboards. Rules in deploy/monitoring derive others from Keyturn's own.
 type reloaderMetrics struct {
-	kinds       workload.Kinds
-	reloads     metric.Int64Counter
-	byNamespace metric.Int64UpDownCounter
-	actions     metric.Int64Counter
+	kinds            workload.Kinds
+	reloads, actions metric.Int64Counter
+	byNamespace      metric.Int64UpDownCounter
 }
 
 func (m *reloaderMetrics) instruments() []telemetry.Instrument {
 	return []telemetry.Instrument{
-		{
-			Counter: &m.reloads, Name: "reloader.reload.executed", Labels: []string{"success"},
-			About: "Patches that rolled a workload, and those that failed.",
-		},
-		{
-			// The name of a counter cannot continue after "total", so this is an up-down counter.
-			UpDown: &m.byNamespace, Name: "reloader.reload.executed.total.by.namespace", Labels: []string{"success", "namespace"},
-			About: "The same, by the namespace of the workload.",
-		},
-		{Counter: &m.actions, Name: "reloader.action", Labels: []string{"workload_kind", "result"}, About: "The same, by the kind of the workload."},
+		telemetry.Counter(&m.reloads, "reloader.reload.executed", "", "Patches that rolled a workload, and those that failed.", "success"),
+		// The name of a counter cannot continue after "total", so this is an up-down counter.
+		telemetry.UpDown(&m.byNamespace, "reloader.reload.executed.total.by.namespace", "",
+			"The same, by the namespace of the workload.", "success", "namespace"),
+		telemetry.Counter(&m.actions, "reloader.action", "", "The same, by the kind of the workload.", "workload_kind", "result"),
 	}
 }
 

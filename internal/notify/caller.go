@@ -64,9 +64,9 @@ func NewCaller(options CallOptions) (*Caller, error) {
 	if c.metrics, err = newMetrics(options.Meter); err != nil {
 		return nil, err
 	}
-	return c, telemetry.MakeInstruments(options.Meter, []telemetry.Instrument{{
-		Counter: &c.rejected, Name: "keyturn.events.rejected", Unit: "{event}", Labels: []string{"reason"}, About: "Dead-lettered events.",
-	}})
+	return c, telemetry.MakeInstruments(options.Meter, []telemetry.Instrument{
+		telemetry.Counter(&c.rejected, "keyturn.events.rejected", "{event}", "Dead-lettered events.", "reason"),
+	})
 }
 
 // reject counts a dead-lettered event in the same metric as the actuator that rolls workloads. Only one of the two runs.

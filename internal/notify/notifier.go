@@ -126,11 +126,11 @@ type metrics struct{ notifications metric.Int64Counter }
 
 // instruments defines the metrics. The label sink has few values: the sinks of the configuration.
 func (m *metrics) instruments() []telemetry.Instrument {
-	return []telemetry.Instrument{{
-		Counter: &m.notifications, Name: "keyturn.notifications", Unit: "{notification}", Labels: []string{"sink", "type", "result"},
-		About: "Attempts to send a notification: sent, retried soon, parked to be retried later, refused or given-up. " +
-			"And parked ones that are lost because HISTORY has dropped their outcome.",
-	}}
+	return []telemetry.Instrument{
+		telemetry.Counter(&m.notifications, "keyturn.notifications", "{notification}",
+			"Attempts to send a notification: sent, retried soon, parked to be retried later, refused or given-up. "+
+				"And parked ones that are lost because HISTORY has dropped their outcome.", "sink", "type", "result"),
+	}
 }
 
 // Instruments returns the definitions of this package's metrics, for the reference.

@@ -76,10 +76,11 @@ func (t *Telemetry) setUpMetrics(ctx context.Context, res *resource.Resource, se
 type build struct{ info metric.Int64UpDownCounter }
 
 func (b *build) instruments() []telemetry.Instrument {
-	return []telemetry.Instrument{{
-		UpDown: &b.info, Name: "keyturn.build.info", Labels: []string{"version", "revision", "goversion"},
-		About: "Always 1. Its labels are the version of the program, the commit if the go tool knew it, and the version of Go.",
-	}}
+	return []telemetry.Instrument{
+		telemetry.UpDown(&b.info, "keyturn.build.info", "",
+			"Always 1. Its labels are the version of the program, the commit if the go tool knew it, and the version of Go.",
+			"version", "revision", "goversion"),
+	}
 }
 
 func observeBuild(ctx context.Context, meters metric.MeterProvider, version string) error {

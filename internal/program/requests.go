@@ -36,14 +36,10 @@ type requests struct {
 
 func (r *requests) instruments() []telemetry.Instrument {
 	return []telemetry.Instrument{
-		{
-			Counter: &r.count, Name: "keyturn.kubernetes.requests", Unit: "{request}", Labels: []string{"method", "code"},
-			About: "Requests to the API server, by HTTP method and status code; error means no response.",
-		},
-		{
-			Histogram: &r.duration, Name: "keyturn.kubernetes.request.duration", Unit: "s", Labels: []string{"method"}, Buckets: telemetry.Latency(),
-			About: "Time to the first byte of the API server's response.",
-		},
+		telemetry.Counter(&r.count, "keyturn.kubernetes.requests", "{request}",
+			"Requests to the API server, by HTTP method and status code; error means no response.", "method", "code"),
+		telemetry.Duration(&r.duration, "keyturn.kubernetes.request.duration",
+			"Time to the first byte of the API server's response.", "method"),
 	}
 }
 

@@ -49,10 +49,10 @@ type spanCounter struct {
 }
 
 func (c *spanCounter) instruments() []telemetry.Instrument {
-	return []telemetry.Instrument{{
-		Counter: &c.spans, Name: "keyturn.telemetry.spans", Unit: "{span}", Labels: []string{"outcome"},
-		About: "Spans, by outcome: exported, failed or dropped.",
-	}}
+	return []telemetry.Instrument{
+		telemetry.Counter(&c.spans, "keyturn.telemetry.spans", "{span}",
+			"Spans, by outcome: exported, failed or dropped.", "outcome"),
+	}
 }
 
 func (c *spanCounter) count(ctx context.Context, n int, outcome string) {

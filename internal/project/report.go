@@ -121,10 +121,10 @@ func (r *reporter) publish(ctx context.Context, p events.Projection) error {
 type metrics struct{ projections metric.Int64Counter }
 
 func (m *metrics) instruments() []telemetry.Instrument {
-	return []telemetry.Instrument{{
-		Counter: &m.projections, Name: "keyturn.projections", Unit: "{projection}", Labels: []string{"verb", "reason"},
-		About: "Reports about the fields that resources want from Secrets: applied, skipped or failed.",
-	}}
+	return []telemetry.Instrument{
+		telemetry.Counter(&m.projections, "keyturn.projections", "{projection}",
+			"Reports about the fields that resources want from Secrets: applied, skipped or failed.", "verb", "reason"),
+	}
 }
 
 // Instruments returns the definitions of this package's metrics, for the reference.

@@ -17,7 +17,8 @@ type Instrument struct {
 	Counter *metric.Int64Counter
 	UpDown  *metric.Int64UpDownCounter
 	// Gauge is observed by a callback, which the package registers.
-	Gauge     *metric.Int64ObservableGauge
+	Gauge *metric.Int64ObservableGauge
+	// Histogram is of seconds.
 	Histogram *metric.Float64Histogram
 
 	// Name is the name in OpenTelemetry.
@@ -29,8 +30,6 @@ type Instrument struct {
 	Labels []string
 	// About describes the metric in a sentence.
 	About string
-	// Buckets are the bounds of a Histogram.
-	Buckets []float64
 }
 
 // Counter returns the definition of a counter.
@@ -38,14 +37,19 @@ func Counter(into *metric.Int64Counter, name, unit, about string, labels ...stri
 	return Instrument{Counter: into, Name: name, Unit: unit, About: about, Labels: labels}
 }
 
+// UpDown returns the definition of a counter that can fall.
+func UpDown(into *metric.Int64UpDownCounter, name, unit, about string, labels ...string) Instrument {
+	return Instrument{UpDown: into, Name: name, Unit: unit, About: about, Labels: labels}
+}
+
 // Gauge returns the definition of a gauge, which the package observes by a callback.
 func Gauge(into *metric.Int64ObservableGauge, name, unit, about string, labels ...string) Instrument {
 	return Instrument{Gauge: into, Name: name, Unit: unit, About: about, Labels: labels}
 }
 
-// Latency returns buckets in seconds, from 5 milliseconds to a quarter of an hour.
-func Latency() []float64 {
-	return []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900}
+// Duration returns the definition of a histogram of seconds, with buckets from 5 milliseconds to a quarter of an hour.
+func Duration(into *metric.Float64Histogram, name, about string, labels ...string) Instrument {
+	return Instrument{Histogram: into, Name: name, Unit: "s", About: about, Labels: labels}
 }
 
 // MakeInstruments creates every instrument of a table.
@@ -68,7 +72,8 @@ func (i *Instrument) make(meter metric.Meter) (err error) {
 	case i.Gauge != nil:
 		*i.Gauge, err = meter.Int64ObservableGauge(i.Name, unit, about)
 	case i.Histogram != nil:
-		*i.Histogram, err = meter.Float64Histogram(i.Name, unit, about, metric.WithExplicitBucketBoundaries(i.Buckets...))
+		*i.Histogram, err = meter.Float64Histogram(i.Name, unit, about,
+			metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900))
 	}
 	return err
 }

@@ -94,7 +94,7 @@ func (e *example) instruments() []telemetry.Instrument {
 		{Counter: &e.counter, Name: "a.things", Unit: "{thing}", Labels: []string{"error.type"}, About: "Things."},
 		{UpDown: &e.up, Name: "a.total.by.namespace", About: "More things."},
 		{Gauge: &e.gauge, Name: "a.last", Unit: "s", About: "When it was."},
-		{Histogram: &e.histogram, Name: "a.duration", Unit: "s", Buckets: []float64{1, 2}, About: "How long."},
+		{Histogram: &e.histogram, Name: "a.duration", Unit: "s", About: "How long."},
 	}
 }
 

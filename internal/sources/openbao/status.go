@@ -174,32 +174,22 @@ func (s *status) unpolled() error {
 }
 
 type metrics struct {
-	auditLines    metric.Int64Counter
-	polls         metric.Int64Counter
-	lastPoll      metric.Int64ObservableGauge
-	lastAuditLine metric.Int64ObservableGauge
+	auditLines, polls       metric.Int64Counter
+	lastPoll, lastAuditLine metric.Int64ObservableGauge
 }
 
 // instruments defines every metric. The label store has one value for each configured store.
 func (m *metrics) instruments() []telemetry.Instrument {
 	return []telemetry.Instrument{
-		{
-			Counter: &m.auditLines, Name: "keyturn.openbao.audit.lines", Unit: "{line}", Labels: []string{"store", "result"},
-			About: "Lines of a store's audit log, by how they were handled.",
-		},
-		{
-			Counter: &m.polls, Name: "keyturn.openbao.polls", Unit: "{poll}", Labels: []string{"store", "result"},
-			About: "Polls of a store's metadata, by result: success or failure.",
-		},
-		{
-			Gauge: &m.lastPoll, Name: "keyturn.openbao.poll.last", Unit: "s", Labels: []string{"store"},
-			About: "Time of the last successful poll of a store, in seconds since 1970.",
-		},
-		{
-			Gauge: &m.lastAuditLine, Name: "keyturn.openbao.audit.last", Unit: "s", Labels: []string{"store"},
-			About: "Time of the last line received from a store's audit log, or of the start before the first one, in seconds since 1970. " +
-				"Absent for a store that has no audit token here.",
-		},
+		telemetry.Counter(&m.auditLines, "keyturn.openbao.audit.lines", "{line}",
+			"Lines of a store's audit log, by how they were handled.", "store", "result"),
+		telemetry.Counter(&m.polls, "keyturn.openbao.polls", "{poll}",
+			"Polls of a store's metadata, by result: success or failure.", "store", "result"),
+		telemetry.Gauge(&m.lastPoll, "keyturn.openbao.poll.last", "s",
+			"Time of the last successful poll of a store, in seconds since 1970.", "store"),
+		telemetry.Gauge(&m.lastAuditLine, "keyturn.openbao.audit.last", "s",
+			"Time of the last line received from a store's audit log, or of the start before the first one, in seconds since 1970. "+
+				"Absent for a store that has no audit token here.", "store"),
 	}
 }
 
