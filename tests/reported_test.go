@@ -48,7 +48,8 @@ func TestFiveThatWereBrokenBeforeHoldUpNoneOfFiftyFive(t *testing.T) {
 		name := fmt.Sprintf("app-%02d", i)
 		deployment := r.reading(name, "db", 1, nil)
 		if i < broken {
-			deployment.Spec.ProgressDeadlineSeconds = new(int32(1))
+			// With less than a second left, the controller would ask again by the queue of what has failed: ten a second, of all Deployments together.
+			deployment.Spec.ProgressDeadlineSeconds = new(int32(3))
 			deployment.Spec.Template.Spec.NodeSelector = map[string]string{"example.com/nowhere": "true"}
 		} else {
 			deployment.Spec.MinReadySeconds = 1
