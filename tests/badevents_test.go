@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/programs"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -78,11 +77,11 @@ func (r *rig) forge(name string) events.Change {
 
 func (r *rig) message(change events.Change) *nats.Msg {
 	r.Helper()
-	event, err := change.Event()
+	encoded, err := change.Encode()
 	testkit.Must(r, err)
-	msg, err := bus.ToMsg(event, events.Subject("demo", change.Source))
+	header, data, err := encoded.Message()
 	testkit.Must(r, err)
-	return msg
+	return &nats.Msg{Subject: encoded.Subject, Header: header, Data: data}
 }
 
 func TestABadEventIsRefusedWithAReasonAndRollsNothing(t *testing.T) {

@@ -59,17 +59,18 @@ func (r *rig) readOutcomes(ctx context.Context) (outcomes []events.Outcome, err 
 		return nil, err
 	}
 	for msg := range batch.Messages() {
-		event, err := events.FromMsg(msg.Subject(), msg.Headers(), msg.Data())
-		if err != nil {
-			return nil, err
-		}
-		outcome, err := events.ParseOutcome(event)
+		outcome, err := storedIn(msg).Outcome()
 		if err != nil {
 			return nil, err
 		}
 		outcomes = append(outcomes, outcome)
 	}
 	return outcomes, batch.Error()
+}
+
+// storedIn returns the event in a message of HISTORY.
+func storedIn(msg jetstream.Msg) events.Stored {
+	return events.NewStored(events.ChangesRoot+strings.TrimPrefix(msg.Subject(), events.HistoryRoot), 0, time.Time{}, msg.Headers(), msg.Data())
 }
 
 // outcomeOf waits for an outcome at a Deployment.

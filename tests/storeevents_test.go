@@ -52,9 +52,7 @@ func (s *storeRig) storeEvents() []string {
 		if !strings.HasPrefix(msg.Subject(), "keyturn.history.v1.demo.openbao.") {
 			continue
 		}
-		event, err := events.FromMsg(msg.Subject(), msg.Headers(), msg.Data())
-		testkit.Must(s, err)
-		change, err := events.ParseChange(event)
+		change, err := storedIn(msg).Change()
 		testkit.Must(s, err)
 		path, err := change.Source.StorePath()
 		testkit.Must(s, err)

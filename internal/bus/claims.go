@@ -32,7 +32,7 @@ func (b *Bus) Claim(ctx context.Context, uid, replaces string) error {
 		if err := b.contest(ctx, found, uid, replaces); err != nil {
 			return err
 		}
-		msg, id, err := b.message(mine.Event, mine.Subject())
+		msg, id, err := b.message(mine.Encode)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (b *Bus) contest(ctx context.Context, found events.Claim, uid, replaces str
 // a change, it is only on StreamChanges, where the next one supersedes it, or it expires after 30 days.
 func (b *Bus) PublishWatched(ctx context.Context, scope events.Scope, at time.Time) error {
 	w := events.Watched{Cluster: b.cluster, Time: at.UTC(), Scope: scope}
-	msg, id, err := b.message(w.Event, w.Subject())
+	msg, id, err := b.message(w.Encode)
 	if err != nil {
 		return err
 	}

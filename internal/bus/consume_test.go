@@ -133,8 +133,7 @@ func TestConsumeHandsOverChangesInOrder(t *testing.T) {
 // TestConsumeRejects publishes every kind of message that must not reach a handler.
 func TestConsumeRejects(t *testing.T) {
 	valid := func(alter func(*nats.Msg)) *nats.Msg {
-		msg, err := ToMsg(mustEvent(t, version("db", "1").Event), "keyturn.v1.prod-eu.secret.shop.db")
-		testkit.Must(t, err)
+		msg := messageWith(t, version("db", "1"))
 		alter(msg)
 		return msg
 	}
@@ -150,9 +149,8 @@ func TestConsumeRejects(t *testing.T) {
 		{"another cluster's event", valid(func(m *nats.Msg) {
 			c := version("db", "1")
 			c.Cluster = "prod-us"
-			other, err := ToMsg(mustEvent(t, c.Event), m.Subject)
-			testkit.Must(t, err)
-			*m = *other
+			other := messageWith(t, c)
+			m.Header, m.Data = other.Header, other.Data
 		}), events.ReasonSubjectMismatch},
 		{"a later specversion", valid(func(m *nats.Msg) { m.Header["ce-specversion"] = []string{"2.0"} }), events.ReasonUnknownVersion},
 		{"a later version of the type", valid(func(m *nats.Msg) { m.Header["ce-type"] = []string{"dev.keyturn.secret.changed.v2"} }), events.ReasonUnknownVersion},

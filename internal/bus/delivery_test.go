@@ -71,8 +71,8 @@ func TestDone(t *testing.T) {
 			if l.Reason != tt.letter || l.Error != "line 1 line 2 ü" || l.Seq != seq || l.Subject != d.subject || l.Time.IsZero() {
 				t.Errorf("got %+v", l)
 			}
-			if e, err := events.FromMsg(l.Subject, l.Header, l.Data); err != nil || e.ID() != d.Change.ID() {
-				t.Errorf("the event cannot be read from the dead letter: %v", err)
+			if e := events.NewStored(l.Subject, l.Seq, l.Time, l.Header, l.Data); e.ID() != d.Change.ID() {
+				t.Errorf("the event cannot be read from the dead letter: %v", e.Err)
 			}
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/nats-io/nats.go"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -108,11 +108,14 @@ func projection() events.Projection {
 	}
 }
 
-func mustEvent(t testing.TB, make func() (event.Event, error)) event.Event {
+// messageWith returns the message of an event, for the test to alter.
+func messageWith(t *testing.T, of interface{ Encode() (events.Stored, error) }) *nats.Msg {
 	t.Helper()
-	e, err := make()
+	encoded, err := of.Encode()
 	testkit.Must(t, err)
-	return e
+	msg, err := messageOf(encoded)
+	testkit.Must(t, err)
+	return msg
 }
 
 // errIn returns the error of what has another result, too.

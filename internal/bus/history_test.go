@@ -15,7 +15,7 @@ func readHistory(t *testing.T, from anyReader, query HistoryQuery) []string {
 	testkit.Await(t, "the history is read", func(ctx context.Context) bool {
 		got = nil
 		err := from.History(ctx, query, func(s events.Stored) error {
-			got = append(got, s.Subject+" "+s.Event().ID())
+			got = append(got, s.Subject+" "+s.ID())
 			return s.Err
 		})
 		if err != nil && !IsSilence(err) {
@@ -61,7 +61,7 @@ func TestHistoryIsFollowedUntilItsContextIsDone(t *testing.T) {
 	defer cancel()
 	var got []string
 	err := b.History(ctx, HistoryQuery{Follow: true}, func(s events.Stored) error {
-		got = append(got, s.Event().ID())
+		got = append(got, s.ID())
 		if len(got) == 1 {
 			mustPublish(t, b, version("db", "2"), seq)
 			return nil

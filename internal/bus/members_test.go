@@ -45,7 +45,7 @@ func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
 	mustTell(t, east, outcome())
 	read := func(ctx context.Context, query HistoryQuery) (got []string, err error) {
 		err = r.History(ctx, query, func(stored events.Stored) error {
-			got = append(got, stored.Subject+" "+stored.Event().ID())
+			got = append(got, stored.Subject+" "+stored.ID())
 			return stored.Err
 		})
 		return got, err
@@ -72,7 +72,7 @@ func TestAFleetIsReadLikeTheStreamsOfOneCluster(t *testing.T) {
 	err = errorOf(t, func() error {
 		state = make(map[string]int)
 		return r.State(t.Context(), events.SourceFilters(testCluster), func(stored events.Stored) error {
-			state[stored.Subject+" "+stored.Event().ID()]++
+			state[stored.Subject+" "+stored.ID()]++
 			return stored.Err
 		})
 	})
@@ -106,9 +106,7 @@ func TestTheMembersOfAFleet(t *testing.T) {
 	claimed(west, "uid-three", "")
 	// A cluster claims the name of another one, on a stream of its own.
 	forged := events.Claim{Cluster: "prod-us", UID: "uid-four", Time: testTime}
-	msg, err := ToMsg(mustEvent(t, forged.Event), events.ClaimSubject("prod-us"))
-	testkit.Must(t, err)
-	testkit.Must(t, errIn(s.jetstream().PublishMsg(t.Context(), msg)))
+	testkit.Must(t, errIn(s.jetstream().PublishMsg(t.Context(), messageWith(t, forged))))
 	arrived()
 	mustPublish(t, east, version("db", "1"), 0)
 	arrived()

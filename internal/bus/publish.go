@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/propagation"
@@ -24,7 +23,7 @@ import (
 // The error wraps ErrConflict if the subject's last event is another one. After any other error, the call may be repeated with
 // the same arguments: an event that was stored is recognized, and not stored twice.
 func (b *Bus) PublishChange(ctx context.Context, c events.Change, expected uint64) (uint64, error) {
-	msg, id, err := b.message(c.Event, c.Subject())
+	msg, id, err := b.message(c.Encode)
 	if err != nil {
 		return 0, err
 	}
@@ -41,7 +40,7 @@ func (b *Bus) PublishChange(ctx context.Context, c events.Change, expected uint6
 // PublishProjection publishes a projection on StreamHistory. Unless the error is a RejectError, it may be called again with the same projection. If
 // repeated within minutes, the projection is not stored twice.
 func (b *Bus) PublishProjection(ctx context.Context, p events.Projection) error {
-	msg, id, err := b.message(p.Event, p.Subject())
+	msg, id, err := b.message(p.Encode)
 	if err != nil {
 		return err
 	}
@@ -53,25 +52,25 @@ func (b *Bus) PublishProjection(ctx context.Context, p events.Projection) error 
 }
 
 // message returns the message of an event of the cluster, and the id by which streams, which may source several clusters, detect duplicates.
-func (b *Bus) message(encode func() (event.Event, error), subject string) (msg *nats.Msg, id string, err error) {
-	if cluster := events.ClusterOf(subject); cluster != b.cluster {
-		return nil, "", events.Rejectf(events.ReasonForeignCluster, "the event is of cluster %q, want %q", cluster, b.cluster)
-	}
-	e, err := encode()
+func (b *Bus) message(encode func() (events.Stored, error)) (msg *nats.Msg, id string, err error) {
+	encoded, err := encode()
 	if err != nil {
 		return nil, "", err
 	}
-	msg, err = ToMsg(e, subject)
-	return msg, b.cluster + "/" + e.ID(), err
+	if cluster := events.ClusterOf(encoded.Subject); cluster != b.cluster {
+		return nil, "", events.Rejectf(events.ReasonForeignCluster, "the event is of cluster %q, want %q", cluster, b.cluster)
+	}
+	msg, err = messageOf(encoded)
+	return msg, b.cluster + "/" + encoded.ID(), err
 }
 
-// ToMsg returns the message of a CloudEvent in binary mode. It returns a RejectError for an event that violates the specification or the limits.
-func ToMsg(e event.Event, subject string) (*nats.Msg, error) {
-	header, err := events.HeaderOf(e)
+// messageOf returns the message of an event, with the errors of Stored.Message.
+func messageOf(e events.Stored) (*nats.Msg, error) {
+	header, data, err := e.Message()
 	if err != nil {
 		return nil, err
 	}
-	return &nats.Msg{Subject: subject, Header: header, Data: e.Data()}, nil
+	return &nats.Msg{Subject: e.Subject, Header: header, Data: data}, nil
 }
 
 // supersede publishes a message on both streams, replacing the one with the expected sequence: see PublishChange.

@@ -93,7 +93,7 @@ func TestPublishChangeConflicts(t *testing.T) {
 				return
 			}
 			stored, err := lastOn(t, b, events.Subject(testCluster, tt.publish.Source))
-			if err != nil || stored.Seq != seq || stored.Event().ID() != tt.publish.ID() {
+			if err != nil || stored.Seq != seq || stored.ID() != tt.publish.ID() {
 				t.Errorf("got sequence %d, but stored is %+v, %v", seq, stored, err)
 			}
 		})
@@ -115,7 +115,7 @@ func TestPublishChangeAgainAfterWhatSupersededIt(t *testing.T) {
 		t.Errorf("the repetition is at %d, want %d", again, third)
 	}
 	stored, err := lastOn(t, b, events.Subject(testCluster, there.Source))
-	if err != nil || stored.Seq != third || stored.Event().ID() != there.ID() {
+	if err != nil || stored.Seq != third || stored.ID() != there.ID() {
 		t.Errorf("stored is %+v, %v; want sequence %d", stored, err, third)
 	}
 	if history := messages(t, js, events.StreamHistory); len(history) != 3 {
@@ -239,7 +239,7 @@ func TestPublishChangeAgainAfterTheStreamHasLostIt(t *testing.T) {
 		purge(t, js)
 		seq := mustPublish(t, b, c, 0)
 		stored, err := lastOn(t, b, events.Subject(testCluster, c.Source))
-		if err != nil || stored.Seq != seq || seq <= last || stored.Event().ID() != c.ID() {
+		if err != nil || stored.Seq != seq || seq <= last || stored.ID() != c.ID() {
 			t.Fatalf("got sequence %d after %d, but stored is %+v, %v", seq, last, stored, err)
 		}
 		if again := mustPublish(t, b, c, 0); again != seq {

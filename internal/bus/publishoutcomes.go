@@ -35,7 +35,7 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...events.Outcome) [
 		p := &batch[i]
 		p.outcome = o
 		var id string
-		if p.msg, id, p.err = b.message(o.Event, o.Subject()); p.err == nil {
+		if p.msg, id, p.err = b.message(o.Encode); p.err == nil {
 			// Both parts of the id are in the outcome about the start of the rollout.
 			p.history = b.beginRecording(o.Trace.Context(ctx), p.msg, b.secrets.messageID(id), o.Workload.Namespace)
 		}

@@ -139,7 +139,7 @@ func (b *Bus) StateAtStart(ctx context.Context, filterSubjects []string, fn func
 // beginRecordingAgain sends an event of CHANGES to HISTORY, under the id that it has there. It returns nil for what is no change.
 func (b *Bus) beginRecordingAgain(ctx context.Context, stored events.Stored) *recording {
 	c, err := stored.Change()
-	msg, illegal := ToMsg(stored.Event(), stored.Subject)
+	msg, illegal := messageOf(stored)
 	if err != nil || illegal != nil {
 		return nil
 	}

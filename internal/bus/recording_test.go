@@ -148,7 +148,7 @@ func TestAWatcherThatBeginsStoresOnHISTORYWhatIsOnCHANGESAlone(t *testing.T) {
 	// alone stores a change on CHANGES, as a crash can leave it.
 	alone := func(t *testing.T, b *Bus, c events.Change, id string, options ...jetstream.PublishOpt) {
 		t.Helper()
-		msg, of, err := b.message(c.Event, c.Subject())
+		msg, of, err := b.message(c.Encode)
 		testkit.Must(t, err)
 		published(t, func() error {
 			return errIn(b.store(t.Context(), events.StreamChanges, msg.Subject, msg, of+id, options...))

@@ -138,8 +138,8 @@ func TestTheProjectorReadsChangesOfSecretsAndPublishesWhatItDid(t *testing.T) {
 			own := projector.secrets.consumerName(options.Durable)
 			published(t, func() error { return projector.PublishProjection(t.Context(), projection()) })
 			// What is no event is forgotten, and left to the actuator's dead letters.
-			broken, err := ToMsg(mustEvent(t, version("web", "2").Event), events.Subject(testCluster, version("other", "2").Source))
-			testkit.Must(t, err)
+			broken := messageWith(t, version("web", "2"))
+			broken.Subject = version("other", "2").Subject()
 			testkit.Must(t, errIn(watcher.js.PublishMsg(t.Context(), broken)))
 			testkit.Await(t, "everything is acked", func(ctx context.Context) bool {
 				return isDrained(ctx, actuator, own)
@@ -275,7 +275,7 @@ func TestNoUserHidesAnOutcomeByItsMessageID(t *testing.T) {
 	if got := stream.CachedInfo().State.Msgs; got != 2 {
 		t.Errorf("HISTORY has %d messages, want that of the watcher and one outcome", got)
 	}
-	if last, err := lastOn(t, actuator, events.OutcomeSubject(testCluster, failed.Workload)); err != nil || last.Event().ID() != failed.ID() {
+	if last, err := lastOn(t, actuator, events.OutcomeSubject(testCluster, failed.Workload)); err != nil || last.ID() != failed.ID() {
 		t.Errorf("the state of the workload: got %v, %v, want the failure", last.Event(), err)
 	}
 }

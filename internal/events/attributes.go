@@ -48,19 +48,6 @@ func isAttribute(name string) bool {
 	return false
 }
 
-// checkAttribute checks an attribute independently of its type.
-func checkAttribute(name, text string) error {
-	switch {
-	case !isWord(name):
-		return errName
-	case !isText(text):
-		return errText
-	case isBlank(name, text):
-		return errBlank
-	}
-	return nil
-}
-
 // isBlank reports whether the text is one that no standard attribute has: empty, or with space around it.
 func isBlank(name, text string) bool {
 	return isAttribute(name) && (text == "" || text != strings.TrimSpace(text))

@@ -3,20 +3,16 @@ package events
 import (
 	"cmp"
 	"slices"
-
-	"github.com/cloudevents/sdk-go/v2/event"
 )
 
-// Event encodes the change as a CloudEvent. It returns a RejectError for a change that ParseChange would reject.
-func (c Change) Event() (event.Event, error) {
+// Encode returns the change as a stream stores it. It returns a RejectError for a change that Stored.Change would reject.
+func (c Change) Encode() (Stored, error) {
 	c.Hold, c.Writers, c.Problem = HoldText(c.Hold), writersText(c.Writers), HoldText(c.Problem)
 	return encode(c)
 }
 
-// ParseChange decodes a change. It returns a RejectError for an event that Change.Event cannot have made.
-func ParseChange(e event.Event) (Change, error) { return readChange(unstored(e)) }
-
-func readChange(s Stored) (Change, error) {
+// Change returns the stored change. It returns a RejectError if the event is not a change, or is not about the object in its subject.
+func (s Stored) Change() (Change, error) {
 	return decode(s, watcher, func(c *Change, v envelope) error {
 		if !v.kind.isSource() {
 			return Rejectf(ReasonUnknownType, "the event is of kind %s, want a change", v.kind)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -17,26 +16,19 @@ import (
 func TestChangeSurvivesTheWire(t *testing.T) {
 	for _, want := range append(allChanges(), countedChange(), leavingOut()) {
 		t.Run(string(want.Source.Kind)+" "+string(want.Verb), func(t *testing.T) {
-			e := throughTheWire(t, mustEvent(t, want.Event), Subject(want.Cluster, want.Source))
-			got, err := ParseChange(e)
+			got, err := throughTheWire(t, want).Change()
 			testkit.Must(t, err)
 			testkit.WantEqual(t, "difference", want, got)
-			if err := matchSubject(Subject(want.Cluster, want.Source), got); err != nil {
-				t.Error(err)
-			}
 		})
 	}
 }
 
 func TestWhatIsNotKnownOfAChangeIsPassedOver(t *testing.T) {
 	want := change()
-	sent := mustEvent(t, want.Event)
-	header, err := HeaderOf(sent)
-	testkit.Must(t, err)
+	header, data := message(t, want)
 	header["ce-region"] = []string{"eu"}
-	e, err := FromMsg(want.Subject(), header, []byte(strings.Replace(string(sent.Data()), "{", `{"rotation":{"policy":"monthly"},`, 1)))
-	testkit.Must(t, err)
-	got, err := ParseChange(e)
+	data = []byte(strings.Replace(string(data), "{", `{"rotation":{"policy":"monthly"},`, 1))
+	got, err := NewStored(want.Subject(), 1, testTime, header, data).Change()
 	testkit.Must(t, err)
 	testkit.WantEqual(t, "difference", want, got)
 }
@@ -44,17 +36,13 @@ func TestWhatIsNotKnownOfAChangeIsPassedOver(t *testing.T) {
 // A reader from before there were buckets takes a change for truncated, of which each key counts as changed. Which keys are listed it does not read.
 func TestAReaderThatDoesNotKnowBucketsTakesTheChangeForTruncated(t *testing.T) {
 	want := countedChange()
-	sent := mustEvent(t, want.Event)
+	header, data := message(t, want)
 	var former map[string]json.RawMessage
-	testkit.Must(t, json.Unmarshal(sent.Data(), &former))
+	testkit.Must(t, json.Unmarshal(data, &former))
 	delete(former, "buckets")
 	data, err := json.Marshal(former)
 	testkit.Must(t, err)
-	header, err := HeaderOf(sent)
-	testkit.Must(t, err)
-	e, err := FromMsg(want.Subject(), header, data)
-	testkit.Must(t, err)
-	got, err := ParseChange(e)
+	got, err := NewStored(want.Subject(), 1, testTime, header, data).Change()
 	testkit.Must(t, err)
 	want.Buckets = nil
 	testkit.WantEqual(t, "difference", want, got)
@@ -73,11 +61,10 @@ func TestTheCauseOfASecretsChangeSurvivesTheWire(t *testing.T) {
 	} {
 		want := change()
 		want.Cause = &cause
-		e := throughTheWire(t, mustEvent(t, want.Event), Subject(want.Cluster, want.Source))
-		if !strings.Contains(string(e.Data()), data) {
-			t.Errorf("the data is %s, want it to have %s", e.Data(), data)
+		if _, sent := message(t, want); !strings.Contains(string(sent), data) {
+			t.Errorf("the data is %s, want it to have %s", sent, data)
 		}
-		got, err := ParseChange(e)
+		got, err := throughTheWire(t, want).Change()
 		testkit.Must(t, err)
 		testkit.WantEqual(t, "difference", want, got)
 	}
@@ -97,7 +84,7 @@ func TestWhoWritesASourceSurvivesTheWireInReadableForm(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			sent := change()
 			sent.Writers = tt.sent
-			got, err := ParseChange(throughTheWire(t, mustEvent(t, sent.Event), Subject(sent.Cluster, sent.Source)))
+			got, err := throughTheWire(t, sent).Change()
 			testkit.Must(t, err)
 			testkit.WantEqual(t, "writers", tt.want, got.Writers)
 		})
@@ -145,7 +132,7 @@ func TestChangeIsNotPublishedWhen(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := change()
 			tt.alter(&c)
-			_, err := c.Event()
+			_, err := c.Encode()
 			wantReason(t, err, ReasonMalformed)
 			if err != nil && strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("the error quotes the data: %v", err)
@@ -176,38 +163,38 @@ func TestChangeOfAKindIsNotPublishedWhen(t *testing.T) {
 		{"the lag is too long", bao, func(c *Change) { c.Store = &StoreState{Engine: EngineKV, Revision: "1", LagSeconds: 301} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := tt.of.Event(); err != nil {
+			if _, err := tt.of.Encode(); err != nil {
 				t.Fatalf("the change is refused before it was altered: %v", err)
 			}
 			c := tt.of
 			tt.alter(&c)
-			_, err := c.Event()
+			_, err := c.Encode()
 			wantReason(t, err, ReasonMalformed)
 		})
 	}
 }
 
-func TestParseChangeRefuses(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		alter  func(*event.Event)
-		reason string
-	}{
-		{"an event without attributes", func(e *event.Event) { e.Context = nil }, ReasonMalformed},
-		{"a type of somebody else", func(e *event.Event) { e.SetType("org.example.secret.changed.v1") }, ReasonUnknownType},
-		{"a later version", func(e *event.Event) { e.SetType("dev.keyturn.secret.changed.v2") }, ReasonUnknownVersion},
-		{"a verb of outcomes", func(e *event.Event) { e.SetType("dev.keyturn.secret.failed.v1") }, ReasonUnknownType},
-		{"data that is not JSON", func(e *event.Event) { e.DataEncoded = []byte("hunter2") }, ReasonMalformed},
-		{"a time in the data that is none", func(e *event.Event) { e.DataEncoded = []byte(`{"writtenAt":"hunter2"}`) }, ReasonMalformed},
-		{"a source of another cluster", func(e *event.Event) { e.SetSource("k8s://other/watcher") }, ReasonMalformed},
-		{"a self link of another object", func(e *event.Event) { e.SetSubject("/api/v1/namespaces/shop/secrets/other") }, ReasonMalformed},
-		{"an id of another object", func(e *event.Event) { e.SetID("other/4711") }, ReasonMalformed},
-		{"a fingerprint without a key", func(e *event.Event) { e.SetExtension("fingerprint", strings.Repeat("a", 32)) }, ReasonMalformed},
+func TestNoChangeIsReadFrom(t *testing.T) {
+	for _, tt := range []struct{ name, attribute, value, data, reason string }{
+		{name: "a type of somebody else", attribute: "type", value: "org.example.secret.changed.v1", reason: ReasonUnknownType},
+		{name: "a later version", attribute: "type", value: "dev.keyturn.secret.changed.v2", reason: ReasonUnknownVersion},
+		{name: "a verb of outcomes", attribute: "type", value: "dev.keyturn.secret.failed.v1", reason: ReasonUnknownType},
+		{name: "data that is not JSON", data: "hunter2", reason: ReasonMalformed},
+		{name: "a time in the data that is none", data: `{"writtenAt":"hunter2"}`, reason: ReasonMalformed},
+		{name: "a source of another cluster", attribute: "source", value: "k8s://other/watcher", reason: ReasonMalformed},
+		{name: "a self link of another object", attribute: "subject", value: "/api/v1/namespaces/shop/secrets/other", reason: ReasonMalformed},
+		{name: "an id of another object", attribute: "id", value: "other/4711", reason: ReasonMalformed},
+		{name: "a fingerprint without a key", attribute: "fingerprint", value: strings.Repeat("a", 32), reason: ReasonMalformed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e := mustEvent(t, change().Event)
-			tt.alter(&e)
-			_, err := ParseChange(e)
+			header, data := message(t, change())
+			if tt.attribute != "" {
+				header["ce-"+tt.attribute] = []string{tt.value}
+			}
+			if tt.data != "" {
+				data = []byte(tt.data)
+			}
+			_, err := NewStored(change().Subject(), 1, testTime, header, data).Change()
 			wantReason(t, err, tt.reason)
 			if err != nil && strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("the error quotes the data: %v", err)
@@ -219,13 +206,12 @@ func TestParseChangeRefuses(t *testing.T) {
 func TestABrokenTraceDoesNotCostTheChange(t *testing.T) {
 	c := change()
 	c.Trace = TraceContext{Parent: "00-nonsense", State: "also\nnonsense"}
-	e := mustEvent(t, c.Event)
-	if _, there := e.Extensions()["traceparent"]; there {
+	header, data := message(t, c)
+	if _, there := header["ce-traceparent"]; there {
 		t.Error("it was written")
 	}
-	e = mustEvent(t, change().Event)
-	e.SetExtension("traceparent", "nonsense")
-	got, err := ParseChange(e)
+	header["ce-traceparent"] = []string{"nonsense"}
+	got, err := NewStored(c.Subject(), 1, testTime, header, data).Change()
 	if err != nil || got.Trace != (TraceContext{}) {
 		t.Errorf("got %+v, %v", got.Trace, err)
 	}
@@ -244,29 +230,25 @@ func TestTheLargestChangeFits(t *testing.T) {
 	for i := range 256 {
 		c.Buckets[fmt.Sprintf("%02x", i)] = Key{Fingerprint: sum("1"), ChangedAt: "18446744073709551615"}
 	}
-	if _, err := HeaderOf(mustEvent(t, c.Event)); err != nil {
+	if _, _, err := encoded(t, c).Message(); err != nil {
 		t.Error(err)
 	}
 }
 
-func FuzzParseChange(f *testing.F) {
+func FuzzChange(f *testing.F) {
 	for _, c := range append(allChanges(), countedChange()) {
-		e := mustEvent(f, c.Event)
+		e := encoded(f, c).Event()
 		f.Add(e.Type(), e.ID(), e.Source(), e.Subject(), testCluster, testCluster+"/"+c.UID, c.ResourceVersion, c.Fingerprint,
 			c.Source.Namespace, c.Source.Name, e.Data())
 	}
-	f.Fuzz(func(t *testing.T, kind, id, source, subject, cluster, partition, version, fingerprint, namespace, name string, data []byte) {
-		header := headers{
-			"ce-specversion": {"1.0"}, "ce-type": {kind}, "ce-id": {id}, "ce-source": {source}, "ce-subject": {subject},
-			"ce-time": {"2026-03-14T15:09:26Z"}, "ce-datacontenttype": {"application/json"}, "ce-clustername": {cluster},
-			"ce-partitionkey": {partition}, "ce-resourceversion": {version}, "ce-fingerprint": {fingerprint},
-			"ce-namespace": {namespace}, "ce-name": {name}, "ce-kind": {strings.Split(kind+"...", ".")[2]},
-		}
-		e, err := FromMsg("s", header, data)
-		if err != nil {
-			return
-		}
-		c, err := ParseChange(e)
+	f.Fuzz(func(t *testing.T, of, id, source, link, cluster, partition, version, fingerprint, namespace, name string, data []byte) {
+		kind := strings.Split(of+"...", ".")[2]
+		header := headerOf(map[string]string{
+			"type": of, "id": id, "source": source, "subject": link, "clustername": cluster, "partitionkey": partition, "kind": kind,
+			"resourceversion": version, "fingerprint": fingerprint, "namespace": namespace, "name": name,
+		})
+		subject := Subject(cluster, Source{Kind: Kind(kind), Namespace: namespace, Name: name})
+		c, err := NewStored(subject, 1, testTime, header, data).Change()
 		if err != nil {
 			return
 		}
@@ -275,7 +257,7 @@ func FuzzParseChange(f *testing.F) {
 		if err != nil || address.Name != c.Source.Name {
 			t.Fatalf("got %+v, %v", address, err)
 		}
-		again, err := ParseChange(mustEvent(t, c.Event))
+		again, err := encoded(t, c).Change()
 		testkit.Must(t, err)
 		testkit.WantEqual(t, "difference", c, again, cmpopts.EquateEmpty())
 	})

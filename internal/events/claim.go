@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/cloudevents/sdk-go/v2/event"
 )
 
 // Claim is the event by which a cluster claims its configured name. The watcher publishes it, and renews it once a week. Both programs
@@ -40,10 +38,11 @@ func (c Claim) id() string {
 	return c.UID + "/claimed/" + c.Replaces
 }
 
-// Event returns the claim as a CloudEvent.
-func (c Claim) Event() (event.Event, error) { return encode(c) }
+// Encode returns the claim as a stream stores it.
+func (c Claim) Encode() (Stored, error) { return encode(c) }
 
-func readClaim(s Stored) (Claim, error) {
+// Claim returns the stored claim, with the errors of Change.
+func (s Stored) Claim() (Claim, error) {
 	return decode(s, watcher, func(c *Claim, v envelope) error {
 		c.Cluster, c.UID, c.Time = v.cluster, v.uid, v.time
 		return nil
@@ -92,8 +91,8 @@ func (w Watched) Subject() string {
 	return Address{Cluster: w.Cluster, Kind: KindCluster, Name: w.name()}.Subject()
 }
 
-// Event returns the Watched as a CloudEvent.
-func (w Watched) Event() (event.Event, error) { return encode(w) }
+// Encode returns the Watched as a stream stores it.
+func (w Watched) Encode() (Stored, error) { return encode(w) }
 
 func (w Watched) envelope() envelope {
 	return envelope{
@@ -103,7 +102,8 @@ func (w Watched) envelope() envelope {
 	}
 }
 
-func readWatched(s Stored) (Watched, error) {
+// Watched returns the stored Watched, with the errors of Change.
+func (s Stored) Watched() (Watched, error) {
 	return decode(s, watcher, func(w *Watched, v envelope) error {
 		w.Cluster, w.Time = v.cluster, v.time
 		return nil

@@ -3,8 +3,6 @@ package events
 import (
 	"testing"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -22,14 +20,14 @@ func watched() Watched {
 
 func TestClaimSurvivesTheWire(t *testing.T) {
 	for _, want := range []Claim{claim(), {Cluster: testCluster, UID: testUID, Time: testTime}} {
-		e := throughTheWire(t, mustEvent(t, want.Event), ClaimSubject(testCluster))
-		got, err := parseClaim(e)
+		stored := throughTheWire(t, want)
+		got, err := stored.Claim()
 		testkit.Must(t, err)
 		testkit.WantEqual(t, "difference", want, got)
-		_, err = ParseChange(e)
+		_, err = stored.Change()
 		wantReason(t, err, ReasonUnknownType)
 	}
-	_, err := parseClaim(mustEvent(t, change().Event))
+	_, err := encoded(t, change()).Claim()
 	wantReason(t, err, ReasonUnknownType)
 }
 
@@ -37,16 +35,16 @@ func TestWatchedSurvivesTheWire(t *testing.T) {
 	everything := Watched{Cluster: testCluster, Time: testTime, Scope: Scope{Kinds: []Kind{KindSecret}, NamespaceSelector: "a in (b, c)"}}
 	ignoring := Watched{Cluster: testCluster, Time: testTime, Scope: Scope{Kinds: []Kind{KindSecret}, IgnoredNamespaces: []string{"dev", "kube-system"}}}
 	for _, want := range []Watched{watched(), everything, ignoring} {
-		e := throughTheWire(t, mustEvent(t, want.Event), want.Subject())
-		got, err := parseWatched(e)
+		stored := throughTheWire(t, want)
+		got, err := stored.Watched()
 		testkit.Must(t, err)
 		testkit.WantEqual(t, "difference", want, got)
-		_, err = ParseChange(e)
+		_, err = stored.Change()
 		wantReason(t, err, ReasonUnknownType)
-		_, err = parseClaim(e)
+		_, err = stored.Claim()
 		wantReason(t, err, ReasonUnknownType)
 	}
-	_, err := parseWatched(mustEvent(t, claim().Event))
+	_, err := encoded(t, claim()).Watched()
 	wantReason(t, err, ReasonUnknownType)
 }
 
@@ -67,42 +65,46 @@ func TestAScopeCoversSources(t *testing.T) {
 	}
 }
 
-// altered returns an event of a cluster with another id, uid and data.
-func altered(e event.Event, cluster, uid, id string, data []byte) event.Event {
-	e.SetID(id)
-	e.SetSource(sourceURI(cluster, watcher))
-	e.SetExtension(extCluster, cluster)
-	e.SetExtension(extPartitionKey, cluster+"/"+uid)
-	e.DataEncoded = data
-	return e
+// altered returns what is stored of a cluster with another id, uid and data than a payload.
+func altered(t *testing.T, p encoder, at Address, uid, id string, data []byte) Stored {
+	t.Helper()
+	header, _ := message(t, p)
+	for name, text := range map[string]string{
+		"id": id, "source": sourceURI(at.Cluster, watcher), "clustername": at.Cluster, "partitionkey": at.Cluster + "/" + uid,
+	} {
+		header["ce-"+name] = []string{percentEncode(text)}
+	}
+	return NewStored(at.Subject(), 1, testTime, header, data)
 }
 
-func FuzzParseClaim(f *testing.F) {
+func FuzzClaim(f *testing.F) {
 	seed := claim()
 	f.Add(seed.Cluster, seed.UID, seed.id(), []byte(`{"replaces":"`+otherUID+`"}`))
 	f.Add(seed.Cluster, seed.UID, seed.UID+"/claimed", []byte(`{}`))
 	f.Fuzz(func(t *testing.T, cluster, uid, id string, data []byte) {
-		parsed, err := parseClaim(altered(mustEvent(t, seed.Event), cluster, uid, id, data))
+		at := Address{Cluster: cluster, Kind: KindCluster, Name: ClaimName}
+		read, err := altered(t, seed, at, uid, id, data).Claim()
 		if err != nil {
 			return
 		}
-		again, err := parseClaim(mustEvent(t, parsed.Event))
+		again, err := encoded(t, read).Claim()
 		testkit.Must(t, err)
-		testkit.WantEqual(t, "difference", parsed, again)
+		testkit.WantEqual(t, "difference", read, again)
 	})
 }
 
-func FuzzParseWatched(f *testing.F) {
+func FuzzWatched(f *testing.F) {
 	seed := watched()
 	f.Add(seed.Cluster, seed.name(), seed.envelope().id, []byte(`{"kinds":["configmap","secret"],"namespaces":["shop","bank"],"selector":"tier=web"}`))
 	f.Add(seed.Cluster, seed.name(), "", []byte(`{"kinds":[]}`))
 	f.Fuzz(func(t *testing.T, cluster, uid, id string, data []byte) {
-		parsed, err := parseWatched(altered(mustEvent(t, seed.Event), cluster, uid, id, data))
+		at := Address{Cluster: cluster, Kind: KindCluster, Name: uid}
+		read, err := altered(t, seed, at, uid, id, data).Watched()
 		if err != nil {
 			return
 		}
-		again, err := parseWatched(mustEvent(t, parsed.Event))
+		again, err := encoded(t, read).Watched()
 		testkit.Must(t, err)
-		testkit.WantEqual(t, "difference", parsed, again)
+		testkit.WantEqual(t, "difference", read, again)
 	})
 }

@@ -4,10 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/cloudevents/sdk-go/v2/types"
 )
 
 // These limit a message. Together, they are less than the 1 MiB that NATS servers accept by default.
@@ -23,26 +19,29 @@ const (
 	jsonContentType = "application/json"
 )
 
-// HeaderOf returns the header of a CloudEvent in the binary mode of the NATS binding: each attribute is a key ce-<name>, in lower case, with a
-// percent-encoded value. The payload of the message is the data. It returns a RejectError for an event that exceeds the limits, or with text that no
-// attribute can contain. Everything else in an event of this package was checked before.
-func HeaderOf(e event.Event) (map[string][]string, error) {
-	if e.Context == nil || e.SpecVersion() != event.CloudEventsVersionV1 {
-		return nil, Rejectf(ReasonUnknownVersion, "want CloudEvents %s", event.CloudEventsVersionV1)
+// Message returns the header and the data of the event's message in the binary mode of the NATS binding: each attribute is a key ce-<name>, in lower
+// case, with a percent-encoded value. It returns a RejectError for an event that exceeds the limits, or with text that no attribute can contain.
+// Everything else was checked before.
+func (s Stored) Message() (header map[string][]string, data []byte, err error) {
+	if s.Err != nil {
+		return nil, nil, s.Err
 	}
-	list, err := fieldsOf(e.Context.AsV1())
-	if err != nil {
-		return nil, err
-	}
+	list := s.envelope.attributes
 	header, values := make(map[string][]string, len(list)), make([]string, len(list))
 	for i, f := range list {
-		if err := checkAttribute(f.name, f.text); err != nil {
-			return nil, Rejectf(ReasonMalformed, "attribute %s: %w", f.name, err)
+		switch {
+		case !isText(f.text):
+			err = errText
+		case isBlank(f.name, f.text):
+			err = errBlank
+		}
+		if err != nil {
+			return nil, nil, Rejectf(ReasonMalformed, "attribute %s: %w", f.name, err)
 		}
 		values[i] = percentEncode(f.text)
 		header[AttributePrefix+f.name] = values[i : i+1 : i+1]
 	}
-	return header, checkSize(header, e.Data())
+	return header, s.data, checkSize(header, s.data)
 }
 
 // field is an attribute as text.
@@ -61,41 +60,7 @@ func (f fields) text(name string) string {
 	return ""
 }
 
-// fieldsOf returns the attributes as texts.
-func fieldsOf(attributes *event.EventContextV1) (fields, error) {
-	list := make(fields, 0, 8+len(attributes.Extensions))
-	list = append(list, field{"specversion", event.CloudEventsVersionV1}, field{"id", attributes.ID},
-		field{"source", attributes.Source.String()}, field{"type", attributes.Type})
-	if attributes.Subject != nil {
-		list = append(list, field{"subject", *attributes.Subject})
-	}
-	if attributes.DataContentType != nil {
-		list = append(list, field{"datacontenttype", *attributes.DataContentType})
-	}
-	if attributes.Time != nil {
-		list = append(list, field{"time", attributes.Time.String()})
-	}
-	for name, value := range attributes.Extensions {
-		text, err := types.Format(value)
-		switch {
-		case err != nil:
-			return nil, Rejectf(ReasonMalformed, "extension %s: %w", name, err)
-		case isAttribute(name):
-			return nil, Rejectf(ReasonMalformed, "extension %s: the name is that of an attribute", name)
-		}
-		list = append(list, field{name, text})
-	}
-	return list, nil
-}
-
-// FromMsg decodes a CloudEvent from a message in binary mode. It returns a RejectError for any other message. The error quotes only the subject and
-// the names of attributes.
-func FromMsg(subject string, header map[string][]string, data []byte) (event.Event, error) {
-	s := NewStored(subject, 0, time.Time{}, header, data)
-	return s.Event(), s.Err
-}
-
-// readHeader returns the attributes of a message, with the errors of FromMsg.
+// readHeader returns the attributes of a message. The RejectError quotes only the subject and the names of attributes.
 func readHeader(subject string, header map[string][]string, data []byte) (envelope, error) {
 	if err := checkSize(header, data); err != nil {
 		return envelope{}, err

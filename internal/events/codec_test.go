@@ -5,56 +5,42 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/cloudevents/sdk-go/v2/types"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// headers is the header of a message.
-type headers = map[string][]string
-
-func TestFromMsgIgnoresTheCaseOfKeys(t *testing.T) {
-	e, err := change().Event()
-	testkit.Must(t, err)
-	header, err := HeaderOf(e)
-	testkit.Must(t, err)
+func TestTheCaseOfKeysIsIgnored(t *testing.T) {
+	header, data := message(t, change())
 	other := headers{}
 	for key, values := range header {
 		other[strings.ToUpper(key)] = values
 	}
-	got, err := FromMsg("s", other, e.Data())
+	got, err := NewStored(change().Subject(), 1, testTime, other, data).Change()
 	testkit.Must(t, err)
-	testkit.WantEqual(t, "difference", e.String(), got.String())
+	testkit.WantEqual(t, "difference", change(), got)
 }
 
-func attributesOf(e *event.Event) *event.EventContextV1 { return e.Context.(*event.EventContextV1) }
-
-func TestNoHeaderIsMadeOf(t *testing.T) {
+func TestNoMessageIsMadeOf(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		alter  func(*event.Event)
+		alter  func(*Stored)
 		reason string
 	}{
-		{"an event without attributes", func(e *event.Event) { e.Context = nil }, ReasonUnknownVersion},
-		{"a control character", func(e *event.Event) { e.SetExtension("x", "a\r\nNats-Rollup: all") }, ReasonMalformed},
-		{"an attribute with the name of no attribute", func(e *event.Event) { attributesOf(e).Extensions["X"] = "x" }, ReasonMalformed},
-		{"an extension with the name of an attribute", func(e *event.Event) { attributesOf(e).Extensions["specversion"] = "2.0" }, ReasonMalformed},
-		{"no id", func(e *event.Event) { attributesOf(e).ID = "" }, ReasonMalformed},
-		{"a subject with space around it", func(e *event.Event) { attributesOf(e).Subject = new(" s") }, ReasonMalformed},
-		{"too much data", func(e *event.Event) { e.DataEncoded = make([]byte, MaxEventSize+1) }, ReasonOversized},
+		{"what is no event", func(s *Stored) { *s = NewStored("s", 1, testTime, nil, nil) }, ReasonMalformed},
+		{"a control character", func(s *Stored) { s.envelope.attributes[0] = field{"x", "a\r\nNats-Rollup: all"} }, ReasonMalformed},
+		{"no id", func(s *Stored) { s.envelope.attributes[0] = field{"id", ""} }, ReasonMalformed},
+		{"a subject with space around it", func(s *Stored) { s.envelope.attributes[0] = field{"subject", " s"} }, ReasonMalformed},
+		{"too much data", func(s *Stored) { s.data = make([]byte, MaxEventSize+1) }, ReasonOversized},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e, err := change().Event()
-			testkit.Must(t, err)
-			tt.alter(&e)
-			_, err = HeaderOf(e)
+			s := encoded(t, change())
+			tt.alter(&s)
+			_, _, err := s.Message()
 			wantReason(t, err, tt.reason)
 		})
 	}
 }
 
-func TestFromMsgRefuses(t *testing.T) {
+func TestNoEventIsReadFrom(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		alter  func(headers)
@@ -75,21 +61,16 @@ func TestFromMsgRefuses(t *testing.T) {
 		{"a header that is too large", func(h headers) { h["x"] = []string{strings.Repeat("x", MaxHeaderSize)} }, ReasonOversized},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e, err := change().Event()
-			testkit.Must(t, err)
-			header, err := HeaderOf(e)
-			testkit.Must(t, err)
+			header, data := message(t, change())
 			tt.alter(header)
-			_, err = FromMsg("s", header, e.Data())
-			wantReason(t, err, tt.reason)
+			wantReason(t, NewStored("s", 1, testTime, header, data).Err, tt.reason)
 		})
 	}
-	_, err := FromMsg("s", nil, make([]byte, MaxEventSize+1))
-	wantReason(t, err, ReasonOversized)
+	wantReason(t, NewStored("s", 1, testTime, nil, make([]byte, MaxEventSize+1)).Err, ReasonOversized)
 }
 
-// FuzzFromMsg checks that every decoded event is valid, and survives encoding and decoding.
-func FuzzFromMsg(f *testing.F) {
+// FuzzNewStored checks that every decoded event is valid, and survives encoding and decoding.
+func FuzzNewStored(f *testing.F) {
 	f.Add("id/1", "dev.keyturn.secret.changed.v1", "k8s://c/watcher", "2026-03-14T15:09:26Z", "application/json", "name", "db", []byte("{}"))
 	f.Add("%41", "t", "k8s://c/projector", "", "", "ext", "%F0%9F%94%91", []byte(nil))
 	f.Add("1", "t", "k8s://c/actuator", "0001-01-01T00:00:00+23:00", "text/plain; charset=utf-8", "dataschema", "urn:x", []byte("x"))
@@ -100,43 +81,43 @@ func FuzzFromMsg(f *testing.F) {
 				header["ce-"+key] = []string{text}
 			}
 		}
-		e, err := FromMsg("s", header, data)
-		if err != nil {
-			if _, typed := errors.AsType[*RejectError](err); !typed {
-				t.Fatalf("the error is not typed: %v", err)
+		s := NewStored("s", 1, testTime, header, data)
+		if s.Err != nil {
+			if _, typed := errors.AsType[*RejectError](s.Err); !typed {
+				t.Fatalf("the error is not typed: %v", s.Err)
 			}
 			return
 		}
-		if err := e.Validate(); err != nil {
+		if err := s.Event().Validate(); err != nil {
 			t.Fatalf("what was read is not valid: %v", err)
 		}
-		first, err := HeaderOf(e)
+		first, data, err := s.Message()
 		if reject, typed := errors.AsType[*RejectError](err); typed && reject.Reason == ReasonOversized {
 			return // percent-encoding can exceed the limit of the header
 		}
 		if err != nil {
 			t.Fatalf("what was read is not written: %v", err)
 		}
-		again, err := FromMsg("s", first, e.Data())
-		if err != nil {
-			t.Fatalf("what was written is not read: %v", err)
+		again := NewStored("s", 1, testTime, first, data)
+		if again.Err != nil {
+			t.Fatalf("what was written is not read: %v", again.Err)
 		}
-		second, err := HeaderOf(again)
+		second, _, err := again.Message()
 		testkit.Must(t, err)
 		testkit.WantEqual(t, "difference", first, second)
 	})
 }
 
-// FuzzHeaderOf checks that every attribute survives encoding and decoding, and that no value becomes a header.
-func FuzzHeaderOf(f *testing.F) {
+// FuzzMessage checks that every attribute survives encoding and decoding, and that no value becomes a header.
+func FuzzMessage(f *testing.F) {
 	f.Add("id", "subject", "value", []byte("{}"))
 	f.Add("a b", `quo"ted`, "100%\r\nce-id: 2", []byte{0, 1})
 	f.Add("ü", "\xff", "\u0085", []byte(nil))
 	f.Fuzz(func(t *testing.T, id, subject, value string, data []byte) {
-		e := event.Event{Context: &event.EventContextV1{
-			ID: id, Type: "t", Source: *types.ParseURIRef("k8s://c/watcher"), Subject: &subject, Extensions: map[string]any{"x": value},
-		}, DataEncoded: data}
-		header, err := HeaderOf(e)
+		s := Stored{envelope: envelope{attributes: fields{
+			{"specversion", "1.0"}, {"id", id}, {"type", "t"}, {"source", "k8s://c/watcher"}, {"subject", subject}, {"x", value},
+		}}, data: data}
+		header, data, err := s.Message()
 		if err != nil {
 			return
 		}
@@ -145,11 +126,11 @@ func FuzzHeaderOf(f *testing.F) {
 				t.Errorf("header value %q", values[0])
 			}
 		}
-		got, err := FromMsg("s", header, e.Data())
-		if err != nil {
-			t.Fatalf("what was written is not read: %v", err)
+		read := NewStored("s", 1, testTime, header, data)
+		if read.Err != nil {
+			t.Fatalf("what was written is not read: %v", read.Err)
 		}
-		if got.ID() != id || got.Subject() != subject || got.Extensions()["x"] != value || string(got.Data()) != string(data) {
+		if got := read.Event(); got.ID() != id || got.Subject() != subject || got.Extensions()["x"] != value || string(got.Data()) != string(data) {
 			t.Errorf("got %v", got)
 		}
 	})
@@ -159,21 +140,16 @@ func BenchmarkAChangeIsWritten(b *testing.B) {
 	c := change()
 	b.ReportAllocs()
 	for b.Loop() {
-		e, err := c.Event()
-		testkit.Must(b, err)
-		_, err = HeaderOf(e)
-		testkit.Must(b, err)
+		message(b, c)
 	}
 }
 
 func BenchmarkAChangeIsRead(b *testing.B) {
 	c := change()
-	subject, e := c.Subject(), mustEvent(b, c.Event)
-	header, err := HeaderOf(e)
-	testkit.Must(b, err)
+	header, data := message(b, c)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := NewStored(subject, 1, testTime, header, e.Data()).Change(); err != nil {
+		if _, err := NewStored(c.Subject(), 1, testTime, header, data).Change(); err != nil {
 			b.Fatal(err)
 		}
 	}

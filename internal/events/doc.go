@@ -5,7 +5,7 @@
 // A watcher publishes a [Change] about each source. An actuator reads the last one of each source, and publishes an [Outcome] about each workload
 // that depends on one. A projector publishes a [Projection] about each resource that wants values of Secrets. A watcher also publishes a [Claim] on
 // the name of its cluster, and a [Watched] with the time until which sources were watched. All of them are CloudEvents in the binary mode of NATS:
-// see [HeaderOf] and [FromMsg].
+// see [Stored.Message] and [NewStored].
 //
 // Failure: a message that breaks the contract is a [RejectError], and becomes a [DeadLetter] with its reason.
 //

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/cloudevents/sdk-go/v2/types"
 )
 
 // The names of the extensions. CloudEvents allows only lower-case letters and digits.
@@ -26,9 +24,6 @@ const (
 	extCausationID     = "causationid"
 	extWorkloadKind    = "workloadkind"
 )
-
-// commonExtensions is the maximum number of extensions of an event without a trace context.
-const commonExtensions = 8
 
 const (
 	typePrefix  = "dev.keyturn."
@@ -76,7 +71,7 @@ type envelope struct {
 	uid       string
 	time      time.Time
 	trace     TraceContext
-	// attributes are all that an event was read with, or the further ones of an event to write. Empty ones are not written.
+	// attributes are all of an event or, for a payload, the further ones. Empty ones are not written.
 	attributes fields
 }
 
@@ -89,33 +84,26 @@ type payload interface {
 	Subject() string
 }
 
-// encode returns the payload as a CloudEvent. It returns a RejectError for an event that its decoder would reject.
-func encode(p payload) (event.Event, error) {
+// encode returns the payload as a stream stores it. It returns a RejectError for an event that its decoder would reject.
+func encode(p payload) (Stored, error) {
 	v := p.envelope()
 	if err := v.check(p); err != nil {
-		return event.Event{}, err
+		return Stored{}, err
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
-		return event.Event{}, Rejectf(ReasonMalformed, "encoding the data: %w", err)
+		return Stored{}, Rejectf(ReasonMalformed, "encoding the data: %w", err)
 	}
-	trace, source := v.trace.Valid(), types.URIRef{URL: url.URL{Scheme: uriScheme, Host: v.cluster, Path: "/" + v.component}}
-	extensions := make(map[string]any, commonExtensions)
-	v.attributes = append(v.attributes, field{extCluster, v.cluster}, field{extKind, string(v.kind)},
-		field{extPartitionKey, v.cluster + "/" + v.uid}, field{TraceparentKey, trace.Parent}, field{TracestateKey, trace.State})
-	for _, f := range v.attributes {
-		if f.text != "" {
-			extensions[f.name] = f.text
-		}
-	}
-	// The setters of the CloudEvents SDK parse and check each attribute. These attributes were checked already.
-	return event.Event{
-		Context: &event.EventContextV1{
-			ID: v.id, Type: eventType(v.kind, v.verb), Source: source, Subject: new(v.selfLink),
-			Time: &types.Timestamp{Time: v.time.UTC()}, DataContentType: new(jsonContentType), Extensions: extensions,
-		},
-		DataEncoded: data,
-	}, nil
+	trace := v.trace.Valid()
+	v.time = v.time.UTC()
+	all := append(fields{
+		{"specversion", event.CloudEventsVersionV1}, {"id", v.id}, {"source", sourceURI(v.cluster, v.component)},
+		{"type", eventType(v.kind, v.verb)}, {"subject", v.selfLink}, {"datacontenttype", jsonContentType}, {"time", v.time.Format(time.RFC3339Nano)},
+		{extCluster, v.cluster}, {extKind, string(v.kind)}, {extPartitionKey, v.cluster + "/" + v.uid},
+		{TraceparentKey, trace.Parent}, {TracestateKey, trace.State},
+	}, v.attributes...)
+	v.attributes = slices.DeleteFunc(all, func(f field) bool { return f.text == "" })
+	return Stored{Subject: p.Subject(), envelope: v, data: data}, nil
 }
 
 // decode is the inverse of encode, for the events of a component. fill sets the fields that are attributes. The error is a RejectError.
@@ -130,6 +118,9 @@ func decode[T payload](s Stored, component string, fill func(p *T, v envelope) e
 	}
 	if err == nil {
 		err = v.matches(p)
+	}
+	if err == nil {
+		err = matchSubject(s.Subject, p)
 	}
 	if err != nil {
 		return none, err
@@ -208,10 +199,7 @@ func (v envelope) matches(p payload) error {
 	return nil
 }
 
-const (
-	uriScheme    = "k8s"
-	sourceScheme = uriScheme + "://" // begins the source attribute
-)
+const sourceScheme = "k8s://" // begins the source attribute
 
 func sourceURI(cluster, component string) string { return sourceScheme + cluster + "/" + component }
 

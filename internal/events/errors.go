@@ -14,7 +14,6 @@ var (
 	errSource    = errors.New("not " + sourceScheme + "<cluster>/<program>")
 	errTime      = errors.New("not a time of RFC 3339")
 	errMediaType = errors.New("not " + jsonContentType)
-	errName      = errors.New("the name has characters other than lower-case letters and digits")
 	errPercent   = errors.New("not percent-encoded")
 	errText      = errors.New("not text that a CloudEvents attribute can hold")
 )

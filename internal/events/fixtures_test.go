@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -136,33 +134,45 @@ func allOutcomes() []Outcome {
 	return list
 }
 
-func mustEvent(t testing.TB, make func() (event.Event, error)) event.Event {
+// encoder is a payload.
+type encoder interface{ Encode() (Stored, error) }
+
+// encoded returns a payload as a stream stores it.
+func encoded(t testing.TB, p encoder) Stored {
 	t.Helper()
-	e, err := make()
+	s, err := p.Encode()
 	testkit.Must(t, err)
-	return e
+	return s
 }
 
-func throughTheWire(t *testing.T, e event.Event, subject string) event.Event {
+// headers is the header of a message.
+type headers = map[string][]string
+
+// message returns the message of a payload.
+func message(t testing.TB, p encoder) (header headers, data []byte) {
 	t.Helper()
-	header, err := HeaderOf(e)
+	header, data, err := encoded(t, p).Message()
 	testkit.Must(t, err)
-	got, err := FromMsg(subject, header, e.Data())
-	testkit.Must(t, err)
-	return got
+	return header, data
 }
 
-// storedAs returns an event as a stream has it on a subject.
-func storedAs(t *testing.T, e event.Event, subject string) Stored {
-	t.Helper()
-	header, err := HeaderOf(e)
-	testkit.Must(t, err)
-	return NewStored(subject, 1, testTime, header, e.Data())
+// headerOf returns a header with these attributes, and with those that every event has.
+func headerOf(attributes map[string]string) headers {
+	header := headers{"ce-specversion": {"1.0"}, "ce-time": {"2026-03-14T15:09:26Z"}, "ce-datacontenttype": {"application/json"}}
+	for name, text := range attributes {
+		header["ce-"+name] = []string{percentEncode(text)}
+	}
+	return header
 }
 
-func parseClaim(e event.Event) (Claim, error)           { return readClaim(unstored(e)) }
-func parseWatched(e event.Event) (Watched, error)       { return readWatched(unstored(e)) }
-func parseProjection(e event.Event) (Projection, error) { return readProjection(unstored(e)) }
+// throughTheWire returns a payload as it is read from its message.
+func throughTheWire(t testing.TB, p encoder) Stored {
+	t.Helper()
+	header, data := message(t, p)
+	s := NewStored(encoded(t, p).Subject, 1, testTime, header, data)
+	testkit.Must(t, s.Err)
+	return s
+}
 
 // version returns a change of the named Secret at a resourceVersion, with a content of its own.
 func version(name, resourceVersion string) Change {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -39,50 +37,49 @@ func TestEveryKindHasAFixture(t *testing.T) {
 
 func TestGoldenWireFormat(t *testing.T) {
 	for _, c := range allChanges() {
-		compareWire(t, mustEvent(t, c.Event), Subject(c.Cluster, c.Source))
+		compareWire(t, c)
 	}
 	for _, o := range allOutcomes() {
-		compareWire(t, mustEvent(t, o.Event), OutcomeSubject(o.Cluster, o.Workload))
+		compareWire(t, o)
 	}
 	for _, p := range allProjections() {
-		compareWire(t, mustEvent(t, p.Event), ProjectionSubject(p.Cluster, p.Target))
+		compareWire(t, p)
 	}
 	lagging := changeOf(KindOpenBao, VerbRotated)
 	lagging.Store.LagSeconds = 10
-	compareWireAs(t, "openbao.rotated.lagging", mustEvent(t, lagging.Event), Subject(lagging.Cluster, lagging.Source))
+	compareWireAs(t, "openbao.rotated.lagging", lagging)
 	held := changeOf(KindSecret, VerbObserved)
 	held.Hold = "the migration runs"
 	for name, c := range map[string]Change{
 		"changed.truncated": countedChange(), "ignoring": leavingOut(), "onhold": held, "writers": written(),
 	} {
-		compareWireAs(t, "secret."+name, mustEvent(t, c.Event), c.Subject())
+		compareWireAs(t, "secret."+name, c)
 	}
-	of := configuredOutcome()
-	compareWireAs(t, "rollout.completed.configured", mustEvent(t, of.Event), OutcomeSubject(of.Cluster, of.Workload))
-	compareWire(t, mustEvent(t, claim().Event), ClaimSubject(testCluster))
-	compareWire(t, mustEvent(t, watched().Event), watched().Subject())
+	compareWireAs(t, "rollout.completed.configured", configuredOutcome())
+	compareWire(t, claim())
+	compareWire(t, watched())
 }
 
-func compareWire(t *testing.T, e event.Event, subject string) {
+func compareWire(t *testing.T, p encoder) {
 	t.Helper()
-	compareWireAs(t, strings.TrimSuffix(strings.TrimPrefix(e.Type(), typePrefix), ".v1"), e, subject)
+	header, _ := message(t, p)
+	compareWireAs(t, strings.TrimSuffix(strings.TrimPrefix(header["ce-type"][0], typePrefix), ".v1"), p)
 }
 
-func compareWireAs(t *testing.T, name string, e event.Event, subject string) {
+func compareWireAs(t *testing.T, name string, p encoder) {
 	t.Helper()
-	testkit.Golden(t, "testdata/"+name+".golden", wire(t, e, subject))
+	testkit.Golden(t, "testdata/"+name+".golden", wire(t, p))
 }
 
-// wire returns an event as it is on the wire.
-func wire(t *testing.T, e event.Event, subject string) []byte {
+// wire returns a payload as it is on the wire.
+func wire(t *testing.T, p encoder) []byte {
 	t.Helper()
-	header, err := HeaderOf(e)
-	testkit.Must(t, err)
+	header, data := message(t, p)
 	var text bytes.Buffer
-	fmt.Fprintln(&text, subject)
+	fmt.Fprintln(&text, encoded(t, p).Subject)
 	for _, key := range slices.Sorted(maps.Keys(header)) {
 		fmt.Fprintf(&text, "%s: %s\n", key, header[key][0])
 	}
-	fmt.Fprintf(&text, "\n%s\n", e.Data())
+	fmt.Fprintf(&text, "\n%s\n", data)
 	return text.Bytes()
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/cloudevents/sdk-go/v2/event"
 )
 
 // Outcome is the event about the result of one or more changes for a workload: it was rolled, skipped or held.
@@ -69,8 +67,8 @@ func (o Outcome) IsState() bool {
 	return o.Reason != ReasonReloadedInPlace
 }
 
-// Event encodes the outcome as a CloudEvent. It returns a RejectError for an outcome that ParseOutcome would reject.
-func (o Outcome) Event() (event.Event, error) { return encode(o) }
+// Encode returns the outcome as a stream stores it. It returns a RejectError for an outcome that Stored.Outcome would reject.
+func (o Outcome) Encode() (Stored, error) { return encode(o) }
 
 // renamedReasons maps former reasons of outcomes to their present names. HISTORY still has them.
 var renamedReasons = map[string]string{
@@ -86,11 +84,8 @@ var renamedReasons = map[string]string{
 	"source-on-hold":          "on-hold",
 }
 
-// ParseOutcome decodes an outcome. It returns a RejectError for an event that Outcome.Event cannot have made. It replaces a former reason by its
-// present name.
-func ParseOutcome(e event.Event) (Outcome, error) { return readOutcome(unstored(e)) }
-
-func readOutcome(s Stored) (Outcome, error) {
+// Outcome returns the stored outcome, with the errors of Change. It replaces a former reason by its present name.
+func (s Stored) Outcome() (Outcome, error) {
 	o, err := decode(s, actuator, func(o *Outcome, v envelope) error {
 		o.Cluster, o.Verb, o.Time, o.Trace = v.cluster, v.verb, v.time, v.trace
 		o.ResourceVersion, o.Cause = v.attributes.text(extResourceVersion), v.attributes.text(extCausationID)

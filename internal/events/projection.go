@@ -3,8 +3,6 @@ package events
 import (
 	"cmp"
 	"time"
-
-	"github.com/cloudevents/sdk-go/v2/event"
 )
 
 // Projection is the event about a resource that wants the values of Secrets in its fields. It reports that the resource has them, or why it does not.
@@ -46,10 +44,11 @@ func ProjectionSubject(cluster string, target Workload) string {
 	return Address{Cluster: cluster, Kind: KindProjection, Namespace: target.Namespace, Name: target.Kind + "-" + target.Name}.Subject()
 }
 
-// Event encodes the projection as a CloudEvent. It returns a RejectError for a projection that Stored.Projection would reject.
-func (p Projection) Event() (event.Event, error) { return encode(p) }
+// Encode returns the projection as a stream stores it. It returns a RejectError for a projection that Stored.Projection would reject.
+func (p Projection) Encode() (Stored, error) { return encode(p) }
 
-func readProjection(s Stored) (Projection, error) {
+// Projection returns the stored projection, with the errors of Change.
+func (s Stored) Projection() (Projection, error) {
 	return decode(s, projector, func(p *Projection, v envelope) error {
 		p.Cluster, p.Verb, p.Time, p.Trace = v.cluster, v.verb, v.time, v.trace
 		p.ResourceVersion, p.Cause = v.attributes.text(extResourceVersion), v.attributes.text(extCausationID)

@@ -36,16 +36,15 @@ func allProjections() []Projection {
 
 func TestAProjectionIsReadAsItWasWritten(t *testing.T) {
 	for _, want := range allProjections() {
-		subject := ProjectionSubject(testCluster, want.Target)
-		stored := storedAs(t, mustEvent(t, want.Event), subject)
+		stored := throughTheWire(t, want)
 		got, err := stored.Projection()
 		if diff := cmp.Diff(want, got, cmpopts.EquateApproxTime(0)); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", want.Verb, err, diff)
 		}
-		stored.Subject = strings.Replace(subject, "web-front", "web", 1)
+		stored.Subject = strings.Replace(stored.Subject, "web-front", "web", 1)
 		_, err = stored.Projection()
 		wantReason(t, err, ReasonSubjectMismatch)
-		if _, err := ParseOutcome(stored.Event()); err == nil {
+		if _, err := encoded(t, want).Outcome(); err == nil {
 			t.Errorf("%s is taken for an outcome", want.Verb)
 		}
 	}
@@ -60,28 +59,28 @@ func TestAProjectionThatIsNotValidIsRefused(t *testing.T) {
 		p := projection()
 		change(&p)
 		t.Run(name, func(t *testing.T) {
-			_, err := p.Event()
+			_, err := p.Encode()
 			wantReason(t, err, ReasonMalformed)
 		})
 	}
 }
 
-// FuzzParseProjection checks that every projection that is read can be written, and is read again as the same.
-func FuzzParseProjection(f *testing.F) {
+// FuzzProjection checks that every projection that is read can be written, and is read again as the same.
+func FuzzProjection(f *testing.F) {
 	f.Add([]byte(`{"target":{"kind":"widget","namespace":"shop","name":"web","uid":"a","apiVersion":"example.org/v1","resource":"widgets"},"reason":"applied"}`))
 	f.Add([]byte(`{"target":{"kind":"deployment"},"fields":[{"path":"spec.a"}]}`))
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		e := mustEvent(t, projection().Event)
-		e.DataEncoded = data
-		p, err := parseProjection(e)
+		stored := throughTheWire(t, projection())
+		stored.data = data
+		p, err := stored.Projection()
 		if err != nil {
 			if _, typed := errors.AsType[*RejectError](err); !typed {
 				t.Fatalf("the error is not typed: %v", err)
 			}
 			return
 		}
-		again, err := parseProjection(mustEvent(t, p.Event))
+		again, err := encoded(t, p).Projection()
 		testkit.Must(t, err)
 		testkit.WantEqual(t, "read again", p, again, cmpopts.EquateEmpty())
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/types"
 )
 
-// Stored is an event as a stream stores it.
+// Stored is an event as a stream stores it. Seq and Time are zero for an event that was encoded, and is on no stream yet.
 type Stored struct {
 	Subject string
 	// Seq is the event's sequence on the stream. PublishChange accepts it as the event to supersede.
@@ -33,19 +33,13 @@ func NewStored(subject string, seq uint64, at time.Time, header map[string][]str
 	return Stored{Subject: subject, Seq: seq, Time: at, MessageID: first(header, "Nats-Msg-Id"), Err: err, envelope: v, data: data}
 }
 
-// unstored returns an event that is not on a stream in the form of those that are.
-func unstored(e event.Event) Stored {
-	if e.Context == nil {
-		return Stored{Err: Rejectf(ReasonMalformed, "the event has no attributes")}
-	}
-	attributes, err := fieldsOf(e.Context.AsV1())
-	return Stored{Err: err, envelope: envelope{id: e.ID(), selfLink: e.Subject(), time: e.Time(), attributes: attributes}, data: e.Data()}
-}
+// ID returns the event's id. It is empty if the message is not a readable event.
+func (s Stored) ID() string { return s.envelope.id }
 
 // Event returns the event as a CloudEvent, which it makes for each call.
 func (s Stored) Event() event.Event {
 	attributes := &event.EventContextV1{
-		ID: s.envelope.id, Type: s.envelope.attributes.text("type"), Extensions: make(map[string]any, commonExtensions),
+		ID: s.envelope.id, Type: s.envelope.attributes.text("type"), Extensions: make(map[string]any),
 	}
 	for _, f := range s.envelope.attributes {
 		switch f.name {
@@ -63,30 +57,6 @@ func (s Stored) Event() event.Event {
 		}
 	}
 	return event.Event{Context: attributes, DataEncoded: slices.Clone(s.data)}
-}
-
-// Change returns the stored change. It returns a RejectError if the event is not a change, or is not about the object in its subject.
-func (s Stored) Change() (Change, error) { return readStored(s, readChange) }
-
-// Outcome returns the stored outcome, with the errors of Change.
-func (s Stored) Outcome() (Outcome, error) { return readStored(s, readOutcome) }
-
-// Projection returns the stored projection, with the errors of Change.
-func (s Stored) Projection() (Projection, error) { return readStored(s, readProjection) }
-
-// Claim returns the stored claim, with the errors of Change.
-func (s Stored) Claim() (Claim, error) { return readStored(s, readClaim) }
-
-// Watched returns the stored Watched, with the errors of Change.
-func (s Stored) Watched() (Watched, error) { return readStored(s, readWatched) }
-
-// readStored decodes a stored event, and compares it with its subject.
-func readStored[T payload](s Stored, read func(Stored) (T, error)) (T, error) {
-	p, err := read(s)
-	if err == nil {
-		err = matchSubject(s.Subject, p)
-	}
-	return p, err
 }
 
 // LastChange returns the stored change in its compact form, with the errors of Change.

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"testing"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -28,21 +26,25 @@ func TestImpersonated(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		subject string
-		alter   func(*event.Event)
+		alter   func(headers)
 		want    string
 	}{
 		{name: "an event of its own"},
 		{name: "an event of another cluster", subject: "keyturn.v1.prod-ap.secret.shop.db", want: testCluster},
-		{name: "the source attribute of another cluster", alter: func(e *event.Event) { e.SetSource("k8s://prod-ap/watcher") }, want: "prod-ap"},
-		{name: "the cluster attribute of another", alter: func(e *event.Event) { e.SetExtension(extCluster, "prod-ap") }, want: "prod-ap"},
-		{name: "what cannot be read says nothing", subject: "keyturn.v1.prod-ap.secret.shop.db", alter: func(e *event.Event) { e.SetSource("urn:x") }},
+		{name: "the source attribute of another cluster", alter: func(h headers) { h["ce-source"] = []string{"k8s://prod-ap/watcher"} }, want: "prod-ap"},
+		{name: "the cluster attribute of another", alter: func(h headers) { h["ce-clustername"] = []string{"prod-ap"} }, want: "prod-ap"},
+		{
+			name: "what cannot be read says nothing", subject: "keyturn.v1.prod-ap.secret.shop.db",
+			alter: func(h headers) { h["ce-source"] = []string{"urn:x"} },
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e := mustEvent(t, own.Event)
+			header, data := message(t, own)
 			if tt.alter != nil {
-				tt.alter(&e)
+				tt.alter(header)
 			}
-			testkit.WantEqual(t, "cluster", tt.want, storedAs(t, e, cmp.Or(tt.subject, own.Subject())).Impersonated())
+			stored := NewStored(cmp.Or(tt.subject, own.Subject()), 1, testTime, header, data)
+			testkit.WantEqual(t, "cluster", tt.want, stored.Impersonated())
 		})
 	}
 }

@@ -104,12 +104,8 @@ func FuzzHoldText(f *testing.F) {
 		}
 		c := change()
 		c.Hold = value
-		e, err := c.Event()
-		if err != nil {
-			t.Fatalf("%q cannot be published: %v", value, err)
-		}
-		if parsed, err := ParseChange(e); err != nil || parsed.Hold != text {
-			t.Errorf("%q is read as %q: %v", value, parsed.Hold, err)
+		if read, err := encoded(t, c).Change(); err != nil || read.Hold != text {
+			t.Errorf("%q is read as %q: %v", value, read.Hold, err)
 		}
 	})
 }

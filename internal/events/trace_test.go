@@ -67,8 +67,7 @@ func TestSpanAttributesAreThoseOfTheEvent(t *testing.T) {
 		}
 		t.Run(string(kind), func(t *testing.T) {
 			change := changeOf(kind, list[1])
-			e, err := change.Event()
-			testkit.Must(t, err)
+			e := encoded(t, change).Event()
 			all := change.SpanAttributes()
 			attributes := attribute.NewSet(all...)
 			if attributes.Len() != len(all) {

@@ -195,7 +195,7 @@ func (b *bed) outcomes() []string {
 	b.ask(func() { published, b.published = b.published, nil })
 	var lines []string
 	for _, outcome := range published {
-		if _, err := outcome.Event(); err != nil {
+		if _, err := outcome.Encode(); err != nil {
 			b.Errorf("an outcome cannot be published: %v", err)
 		}
 		lines = append(lines, outcome.Workload.Name+" "+string(outcome.Verb)+" "+outcome.Reason)

@@ -45,10 +45,10 @@ func TestTextsOfOthersNeitherBreakALineNorControlTheTerminal(t *testing.T) {
 		{"an explanation", func(out io.Writer) error { return hostileReport().Write(out, Wide) }, 11},
 		{"an explanation in little space", func(out io.Writer) error { return hostileReport().Write(out, Table) }, 11},
 		{"a line of the history", func(out io.Writer) error {
-			return (columns{}).writeEvent(out, storedOutcome(t, outcomeOf("web", events.VerbFailed, "patch-denied", hostile, historyNow)), "")
+			return (columns{}).writeEvent(out, storedOf(t, outcomeOf("web", events.VerbFailed, "patch-denied", hostile, historyNow)), "")
 		}, 1},
 		{"a narrow line of the history", func(out io.Writer) error {
-			return (columns{narrow: true}).writeEvent(out, storedOutcome(t, outcomeOf("web", events.VerbFailed, "patch-denied", hostile, historyNow)), "")
+			return (columns{narrow: true}).writeEvent(out, storedOf(t, outcomeOf("web", events.VerbFailed, "patch-denied", hostile, historyNow)), "")
 		}, 1},
 		{"a comparison", func(out io.Writer) error {
 			return writeCompared(out, []comparedRow{{by: both, source: "secret/db", why: hostile}})

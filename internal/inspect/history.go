@@ -130,7 +130,7 @@ func (h *History) encode(out io.Writer, stored events.Stored) error {
 	}
 	content, err := marshal(stored.Event())
 	if err != nil {
-		return fmt.Errorf("encoding the event %s: %w", stored.Event().ID(), err)
+		return fmt.Errorf("encoding the event %s: %w", stored.ID(), err)
 	}
 	_, err = fmt.Fprintf(out, layout, content)
 	return err

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/keyturn/keyturn/internal/bus"
@@ -98,12 +98,11 @@ func TestHistoryLines(t *testing.T) {
 	}
 	var out bytes.Buffer
 	for _, stored := range []events.Stored{
-		storedChange(t, change), storedOutcome(t, outcome), storedAt(t, events.ProjectionSubject("prod", projection.Target), projection),
-		storedChange(t, synced), storedChange(t, refreshed),
+		storedOf(t, change), storedOf(t, outcome), storedOf(t, projection), storedOf(t, synced), storedOf(t, refreshed),
 	} {
 		testkit.Must(t, (columns{}).writeEvent(&out, stored, ""))
 	}
-	testkit.Must(t, (columns{}).writeEvent(&out, storedChange(t, change), "https://traces.example.com/trace/{traceID}"))
+	testkit.Must(t, (columns{}).writeEvent(&out, storedOf(t, change), "https://traces.example.com/trace/{traceID}"))
 	want := `2026-03-14T15:09:26Z  prod          shop              secret/db                         changed    keys password; by externalsecret/db for bao/root/secret/shop/db/7; trace 4bf92f3577b34da6a3ce929d0e0e4736
 2026-03-14T15:09:26Z  prod          shop              deployment/web                    skipped    up-to-date; secret/db
 2026-03-14T15:09:26Z  prod          shop              widget/main                       skipped    secret-missing; secret/db does not exist.
@@ -117,7 +116,7 @@ func TestHistoryLines(t *testing.T) {
 func TestNarrowHistoryLinesFitATerminal(t *testing.T) {
 	outcome := outcomeOf("web", events.VerbHeld, "lower-wave", "workloads of a lower wave are not finished with the same change: deployment/api", historyNow)
 	outcome.Cluster = "prod"
-	stored := storedOutcome(t, outcome)
+	stored := storedOf(t, outcome)
 	for _, tt := range []struct {
 		name string
 		set  HistoryOptions
@@ -151,14 +150,14 @@ func TestHistoryOfATrace(t *testing.T) {
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	change := changeOfDB()
 	change.Trace = events.TraceContext{Parent: "00-" + trace + "-00f067aa0ba902b7-01"}
-	traced := storedChange(t, change)
+	traced := storedOf(t, change)
 	for asked, want := range map[string]bool{"": true, trace: true, strings.Repeat("1", 32): false} {
 		h, err := NewHistory(HistoryOptions{Cluster: "prod", Format: JSON, Trace: asked}, historyNow, &bytes.Buffer{})
 		testkit.Must(t, err)
 		if got := h.wants(traced); got != want {
 			t.Errorf("asked for %q, the event of the trace is listed: %t", asked, got)
 		}
-		if h.wants(storedChange(t, changeOfDB())) != (asked == "") {
+		if h.wants(storedOf(t, changeOfDB())) != (asked == "") {
 			t.Errorf("asked for %q, the event without a trace is listed, or not", asked)
 		}
 	}
@@ -178,23 +177,12 @@ func TestEachAddsWhatIsNotSelectedToo(t *testing.T) {
 	testkit.WantEqual(t, "subjects", []string{"keyturn.v1.demo.secret.shop.db"}, got)
 }
 
-func storedChange(t *testing.T, change events.Change) events.Stored {
+// storedOf returns an event as a stream stores it.
+func storedOf(t *testing.T, of interface{ Encode() (events.Stored, error) }) events.Stored {
 	t.Helper()
-	return storedAt(t, events.Subject(change.Cluster, change.Source), change)
-}
-
-func storedOutcome(t *testing.T, outcome events.Outcome) events.Stored {
-	t.Helper()
-	return storedAt(t, events.OutcomeSubject(outcome.Cluster, outcome.Workload), outcome)
-}
-
-func storedAt(t *testing.T, subject string, about interface{ Event() (event.Event, error) }) events.Stored {
-	t.Helper()
-	e, err := about.Event()
+	s, err := of.Encode()
 	testkit.Must(t, err)
-	header, err := events.HeaderOf(e)
-	testkit.Must(t, err)
-	return events.NewStored(subject, 1, e.Time(), header, e.Data())
+	return s
 }
 
 func TestHistoryLeavesOutWhatAClusterPublishesAsAnother(t *testing.T) {
@@ -206,10 +194,9 @@ func TestHistoryLeavesOutWhatAClusterPublishesAsAnother(t *testing.T) {
 	forged.Cluster = "prod"
 	for _, name := range []string{"db", "tls"} {
 		forged.Source.Name = name
-		e, err := forged.Event()
+		header, data, err := storedOf(t, forged).Message()
 		testkit.Must(t, err)
-		msg, err := bus.ToMsg(e, events.HistorySubject(events.Subject("demo", forged.Source)))
-		testkit.Must(t, err)
+		msg := &nats.Msg{Subject: events.HistorySubject(events.Subject("demo", forged.Source)), Header: header, Data: data}
 		natstest.Publish(t, func() error {
 			_, err := js.PublishMsg(t.Context(), msg, jetstream.WithMsgID(name))
 			return err

@@ -46,7 +46,7 @@ func TestExplainNamesTheKeysThatDoNotCount(t *testing.T) {
 		change.Keys[name] = events.Key{Fingerprint: fp("3"), Ignored: why}
 	}
 	change.Problem = `keyturn.dev/ignore-keys: item "a b" is no key`
-	stored := storedChange(t, change)
+	stored := storedOf(t, change)
 	kind, _ := workload.BuiltIn().Named("deployment")
 	for rollOn, want := range map[string]string{
 		"auto, !secret/db#user": "all keys but not ttl (keyturn.dev/ignore-keys), user (keyturn.dev/roll-on), last_vault_rotation (static-creds)",

@@ -86,11 +86,11 @@ func (f format) message(text template, o events.Outcome) ([]byte, error) {
 }
 
 func cloudEvent(o events.Outcome) ([]byte, error) {
-	event, err := o.Event()
+	encoded, err := o.Encode()
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(event)
+	return json.Marshal(encoded.Event())
 }
 
 // template is a text in which ${name} stands for a value of a notice. It does not use text/template, which calls methods by name: the linker would

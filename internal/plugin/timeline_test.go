@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/inspect"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -44,7 +42,7 @@ func (h *history) rotated(at time.Duration) string {
 		ChangedAt: "1773500966535897932", Trace: events.TraceContext{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
 		Store: &events.StoreState{Servers: []string{"https://bao.example.com:8200"}, Engine: "kv", Version: 7, Revision: "7/1773500966", By: "kubernetes-shop-db"},
 	}
-	h.change(c)
+	h.add(c)
 	return c.ID()
 }
 
@@ -60,22 +58,15 @@ func (h *history) changed(cluster, name string, at time.Duration, cause string) 
 	if cause != "" {
 		c.Cause = &events.Cause{Source: "externalsecret/" + name, Event: cause}
 	}
-	h.change(c)
+	h.add(c)
 	return c.ID()
 }
 
-func (h *history) change(c events.Change) {
+func (h *history) add(of interface{ Encode() (events.Stored, error) }) {
 	h.t.Helper()
-	h.add(c.Subject(), c.Event)
-}
-
-func (h *history) add(subject string, encode func() (event.Event, error)) {
-	h.t.Helper()
-	e, err := encode()
+	stored, err := of.Encode()
 	testkit.Must(h.t, err)
-	header, err := events.HeaderOf(e)
-	testkit.Must(h.t, err)
-	h.line.add(events.NewStored(subject, 1, e.Time(), header, e.Data()))
+	h.line.add(stored)
 }
 
 // outcome adds the outcome of a change. Started is zero if nothing was patched.
@@ -89,7 +80,7 @@ func (h *history) outcome(cluster, kind, name string, verb events.Verb, at, star
 	if started != 0 {
 		o.StartedAt = after(started)
 	}
-	h.add(o.Subject(), o.Event)
+	h.add(o)
 }
 
 // night adds a rotation in a store that two clusters share: some workloads are ready, one failed, and others wait for that one or for people.

@@ -1,7 +1,6 @@
 package sources
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -131,7 +130,7 @@ func (b *bench) history() []string {
 // in time, for example because the disk is busy.
 func (b *bench) changes() []events.Change {
 	b.Helper()
-	var stored []*jetstream.RawStreamMsg
+	var stored []events.Stored
 	b.eventually("the history can be read", func() bool {
 		var err error
 		if stored, err = b.stored(); err != nil && !bus.IsSilence(err) {
@@ -140,13 +139,11 @@ func (b *bench) changes() []events.Change {
 		return err == nil && (len(stored) == 0 || b.isOnChanges(stored[len(stored)-1]))
 	})
 	list := make([]events.Change, 0, len(stored))
-	for _, raw := range stored {
-		if bytes.Contains(raw.Data, []byte(canary)) || strings.Contains(raw.Header.Get("ce-subject"), canary) {
-			b.Errorf("the value was published: %s", raw.Data)
+	for _, of := range stored {
+		if text := of.Event().String(); strings.Contains(text, canary) {
+			b.Errorf("the value was published: %s", text)
 		}
-		event, err := events.FromMsg(raw.Subject, raw.Header, raw.Data)
-		testkit.Must(b, err)
-		change, err := events.ParseChange(event)
+		change, err := of.Change()
 		testkit.Must(b, err)
 		list = append(list, change)
 	}
@@ -154,29 +151,28 @@ func (b *bench) changes() []events.Change {
 }
 
 // stored returns what is in the history.
-func (b *bench) stored() ([]*jetstream.RawStreamMsg, error) {
+func (b *bench) stored() ([]events.Stored, error) {
 	stream, err := b.js.Stream(b.Context(), events.StreamHistory)
 	if err != nil {
 		return nil, err
 	}
-	var list []*jetstream.RawStreamMsg
+	var list []events.Stored
 	for seq := uint64(1); seq <= stream.CachedInfo().State.LastSeq; seq++ {
 		raw, err := stream.GetMsg(b.Context(), seq)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, raw)
+		subject := events.ChangesRoot + strings.TrimPrefix(raw.Subject, events.HistoryRoot)
+		list = append(list, events.NewStored(subject, seq, raw.Time, raw.Header, raw.Data))
 	}
 	return list, nil
 }
 
 // isOnChanges reports whether an event of StreamHistory, or a later one about its source, is also on StreamChanges. Neither stream is always first.
-func (b *bench) isOnChanges(raw *jetstream.RawStreamMsg) bool {
+func (b *bench) isOnChanges(of events.Stored) bool {
 	b.Helper()
-	event, err := events.FromMsg(raw.Subject, raw.Header, raw.Data)
-	testkit.Must(b, err)
-	last, ok := b.lastOn("keyturn.v1." + strings.TrimPrefix(raw.Subject, events.HistorySubject("")))
-	return ok && (last.Event().ID() == event.ID() || last.Time.After(raw.Time))
+	last, ok := b.lastOn(of.Subject)
+	return ok && (last.ID() == of.ID() || last.Time.After(of.Time))
 }
 
 // lastOn returns the last event on a subject of StreamChanges. It returns false if there is none, or the server does not answer in time.

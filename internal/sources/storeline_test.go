@@ -16,7 +16,6 @@ import (
 
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/keyturn/keyturn/internal/bus"
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 	"github.com/keyturn/keyturn/internal/sources/openbao"
@@ -154,20 +153,17 @@ func FuzzAuditLine(f *testing.F) {
 func publishedOf(t *testing.T, change events.Change, at time.Time) *kinds.LastEvent {
 	t.Helper()
 	change.Cluster, change.Time = testCluster, at
-	event, err := change.Event()
+	encoded, err := change.Encode()
 	if err != nil {
 		t.Fatalf("%+v: %v", change, err)
 	}
-	subject := events.Subject(testCluster, change.Source)
-	msg, err := bus.ToMsg(event, subject)
+	header, data, err := encoded.Message()
 	if err != nil {
 		t.Fatalf("%+v: %v", change, err)
 	}
-	if event, err = events.FromMsg(subject, msg.Header, msg.Data); err != nil {
+	read, err := events.NewStored(encoded.Subject, 1, at, header, data).Change()
+	if err != nil {
 		t.Fatalf("%+v: %v", change, err)
 	}
-	if change, err = events.ParseChange(event); err != nil {
-		t.Fatalf("%+v: %v", change, err)
-	}
-	return mustLast(t, change)
+	return mustLast(t, read)
 }

@@ -63,7 +63,7 @@ func TestALostEventOfAStoreIsPublishedAgain(t *testing.T) {
 	again := s.assess(source, lost, queueEntry{}).change
 	again.Source, again.Cluster, published.Cluster = source, testCluster, testCluster
 	testkit.WantEqual(t, "event", published, again, cmpopts.EquateEmpty())
-	if _, err := again.Event(); err != nil {
+	if _, err := again.Encode(); err != nil {
 		t.Error(err)
 	}
 	// A later version goes on from the event that was lost.
@@ -78,11 +78,9 @@ func TestTheClockOfAnotherWatcherIsNotAheadOfWhatIsReadAfterTheStart(t *testing.
 	first.sight(written(7, "update", 10))
 	change := first.assess(source, nil, queueEntry{}).change
 	change.Cluster, change.Time = testCluster, minute(13)
-	event, err := change.Event()
+	stored, err := change.Encode()
 	testkit.Must(t, err)
-	header, err := events.HeaderOf(event)
-	testkit.Must(t, err)
-	stored := events.NewStored(events.Subject(testCluster, source), 3, minute(13), header, event.Data())
+	stored.Seq, stored.Time = 3, minute(13)
 	reader, _ := readerOf(&stateOf{stored: []events.Stored{stored}})
 	reader.now = func() time.Time { return minute(11) }
 	if !reader.readAll(t.Context()) || !reader.ledger.get(source).Time().Equal(minute(11)) {

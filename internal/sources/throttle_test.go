@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/keyturn/keyturn/internal/bus"
+	"github.com/nats-io/nats.go"
+
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/sources/kinds"
 	"github.com/keyturn/keyturn/tests/testkit"
@@ -111,10 +112,11 @@ func TestTheWeightOfAnEventIsAboutItsSize(t *testing.T) {
 			key := fmt.Sprintf("%0*d", of.length, i)
 			change.Keys[key], change.Changed = events.Key{Fingerprint: fingerprint}, append(change.Changed, key)
 		}
-		event, err := change.Event()
+		encoded, err := change.Encode()
 		testkit.Must(t, err)
-		msg, err := bus.ToMsg(event, events.Subject(testCluster, testSource))
+		header, data, err := encoded.Message()
 		testkit.Must(t, err)
+		msg := &nats.Msg{Subject: encoded.Subject, Header: header, Data: data}
 		if got, size := weight(change), msg.Size(); got < size*2/3 || got > size*2 {
 			t.Errorf("with %+v it weighs %d bytes and has %d", of, got, size)
 		}

@@ -124,12 +124,8 @@ func (s *stream) skipped(ctx context.Context, source string, workload events.Wor
 		} else if err != nil {
 			return false, err
 		}
-		event, err := events.FromMsg(subject, raw.Header, raw.Data)
-		if err != nil {
-			return false, err
-		}
-		outcome, err = events.ParseOutcome(event)
-		return outcome.Verb == events.VerbSkipped && outcome.Cause == stored.Event().ID(), err
+		outcome, err = events.NewStored(subject, raw.Sequence, raw.Time, raw.Header, raw.Data).Outcome()
+		return outcome.Verb == events.VerbSkipped && outcome.Cause == stored.ID(), err
 	})
 	if err != nil {
 		return events.Outcome{}, fmt.Errorf("waiting for the outcome of %s for %s: %w", source, workload, err)

@@ -198,9 +198,9 @@ func TestAnEventIsNotTooLargeIfAllKeysAreReplaced(t *testing.T) {
 		}
 	}
 	c.change.Cluster, c.change.Time = "demo", epoch
-	event, err := c.change.Event()
+	encoded, err := c.change.Encode()
 	testkit.Must(t, err)
-	if _, err := events.HeaderOf(event); err != nil {
+	if _, _, err := encoded.Message(); err != nil {
 		t.Error(err)
 	}
 	if got := c.see(objectOf(ring, "u", 7, after), false); got != nothing {

@@ -173,11 +173,11 @@ func (l *life) check(change events.Change) {
 func (l *life) publish(change events.Change) {
 	l.Helper()
 	change.Cluster, change.Source, change.Time = "test", testSource, time.Unix(1e9, 0).UTC()
-	event, err := change.Event()
+	encoded, err := change.Encode()
 	if err != nil {
 		l.fatalf("an event that cannot be written: %v", err)
 	}
-	read, err := events.ParseChange(event)
+	read, err := encoded.Change()
 	if err != nil {
 		l.fatalf("an event that cannot be read: %v", err)
 	}

@@ -118,7 +118,7 @@ func TestWhatIsSeenInAStore(t *testing.T) {
 				ids[change.ID()] = true
 				print := ring.fingerprint(change.Source, storeContent(change))[0]
 				change.Fingerprint = print.all.Text(print.keyID)
-				if _, err := change.Event(); err != nil {
+				if _, err := change.Encode(); err != nil {
 					t.Fatalf("step %d: the event is refused: %v", n, err)
 				}
 				if before != nil && change.Previous != before.Fingerprint() {

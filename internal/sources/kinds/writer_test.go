@@ -61,11 +61,11 @@ func FuzzRequestOf(f *testing.F) {
 			Cluster: "c", Source: testSource, Verb: events.VerbChanged, UID: "u", ResourceVersion: "1", Fingerprint: printed("0a", "1"), Time: epoch,
 		}
 		setCause(&change, events.Cause{Source: "externalsecret/db"}, got, "")
-		event, err := change.Event()
+		encoded, err := change.Encode()
 		if err != nil {
 			t.Fatalf("%q, %q, %q cannot be published: %v", cause, traceparent, forced, err)
 		}
-		if _, err := events.ParseChange(event); err != nil {
+		if _, err := encoded.Change(); err != nil {
 			t.Errorf("%q, %q, %q cannot be read: %v", cause, traceparent, forced, err)
 		}
 	})
