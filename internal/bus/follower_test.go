@@ -120,7 +120,12 @@ func (f *followed) want(isRead bool, news ...string) {
 // wantLast compares the last change of a Secret with a resourceVersion and the sequence that it has on the stream.
 func (f *followed) wantLast(name, version string, seq uint64) {
 	f.Helper()
-	last := f.state.Last(secretNamed(name))
+	var last *events.LastChange
+	f.state.Each(events.KindSecret, "shop", func(of string, c *events.LastChange) {
+		if of == name {
+			last = c
+		}
+	})
 	if last == nil || last.ResourceVersion != version || last.Seq != seq {
 		f.Errorf("the last change of %s is %+v, want version %s at %d", name, last, version, seq)
 	}

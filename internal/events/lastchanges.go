@@ -81,16 +81,9 @@ func (l *LastChanges) set(group Address, name string, c *LastChange) {
 	sources[strings.Clone(name)] = c
 }
 
-// Last returns the last change of a source. It is nil if none is known, which does not mean that the source does not exist. For a secret in a store,
-// about which several clusters may have events, it is the change with the latest time in the store.
-func (l *LastChanges) Last(source Source) *LastChange {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	last, _ := l.last(source)
-	return last
-}
-
-// Change returns the result of Last, also as a Change. The LastChange is nil if none is known, or if a later event could not be read.
+// Change returns the last change of a source in both forms. The LastChange is nil if none is known, which does not mean that the source does not
+// exist, or if a later event could not be read. For a secret in a store, about which several clusters may have events, it is the change with the
+// latest time in the store.
 func (l *LastChanges) Change(source Source) (Change, *LastChange) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -101,7 +94,7 @@ func (l *LastChanges) Change(source Source) (Change, *LastChange) {
 	return last.Change(cluster, source), last
 }
 
-// last also returns the cluster of the event.
+// last returns the last change of a source, also if a later event could not be read, and the cluster of its event.
 func (l *LastChanges) last(source Source) (newest *LastChange, of string) {
 	for _, cluster := range l.origins.clusters(source.Kind) {
 		c := l.changes[Address{Cluster: cluster, Kind: source.Kind, Namespace: source.Namespace}][source.Name]
@@ -136,7 +129,7 @@ func (l *LastChanges) Unreadable() map[Address]uint64 {
 	return found
 }
 
-// Each calls fn with the result of Last for each source of a kind that a namespace can reference, in no order. Secrets in stores have no namespace.
+// Each calls fn with the last change of each source of a kind that a namespace can reference, in no order. Secrets in stores have no namespace.
 // fn must not call methods of the LastChanges: with a waiting Put, both would block forever.
 func (l *LastChanges) Each(kind Kind, namespace string, fn func(name string, c *LastChange)) {
 	if kind == KindOpenBao {

@@ -99,7 +99,7 @@ func TestPut(t *testing.T) {
 			if want := tt.known; isNew && before != want {
 				t.Errorf("before it was %+v, want %+v", before, want)
 			}
-			if got := l.Last(db.Source()); got.Seq != tt.seq || got.UID != tt.uid {
+			if got, _ := l.last(db.Source()); got.Seq != tt.seq || got.UID != tt.uid {
 				t.Errorf("known is %s at %d, want %s at %d", got.UID, got.Seq, tt.uid, tt.seq)
 			}
 		})
@@ -113,7 +113,7 @@ func TestAnEventThatCannotBeReadLeavesWhatIsKnown(t *testing.T) {
 	want := func(version string, isUnreadable bool) {
 		t.Helper()
 		var got string
-		if last := l.Last(db.Source()); last != nil {
+		if last, _ := l.last(db.Source()); last != nil {
 			got = last.ResourceVersion
 		}
 		if got != version || l.IsUnreadable(db.Source()) != isUnreadable {
@@ -173,8 +173,8 @@ func TestTheLastChangeOfAStoreIsTheNewestOfAllClusters(t *testing.T) {
 		if isNew != step.isNew || before != nil && before.ResourceVersion != step.before || before == nil && step.before != "" {
 			t.Errorf("step %d: new: %t, before it was %+v", i+1, isNew, before)
 		}
-		if got := l.Last(source).ResourceVersion; got != step.last {
-			t.Errorf("step %d: the last is %s, want %s", i+1, got, step.last)
+		if _, got := l.Change(source); got.ResourceVersion != step.last {
+			t.Errorf("step %d: the last is %s, want %s", i+1, got.ResourceVersion, step.last)
 		}
 	}
 	change, last := l.Change(source)
@@ -215,11 +215,12 @@ func TestADeletionIsForgottenWhenTheStreamHasDroppedIt(t *testing.T) {
 	put(there, of("u", "10"))
 	put(away, gone("u", "10"))
 	l.Forget(testTime.Add(TombstoneTTL))
-	if l.Last(away) == nil {
+	if _, last := l.Change(away); last == nil {
 		t.Error("the deletion is forgotten while the stream may still have it")
 	}
 	l.Forget(testTime.Add(TombstoneTTL + time.Hour))
-	if l.Last(there) == nil || l.Last(away) != nil || len(l.changes) != 1 {
+	_, alive := l.Change(there)
+	if _, last := l.Change(away); alive == nil || last != nil || len(l.changes) != 1 {
 		t.Errorf("it has %+v", l.changes)
 	}
 }

@@ -180,7 +180,7 @@ func TestTheStateDoesNotDependOnTheOrderOfWhatIsPut(t *testing.T) {
 			got := make(map[Source]string)
 			for _, at := range lifeSources {
 				text := "unknown"
-				if last := state.Last(at.Source()); last != nil {
+				if last, _ := state.last(at.Source()); last != nil {
 					text = describeLast(last)
 				}
 				got[at.Source()] = text + fmt.Sprintf(", torn %t", state.IsUnreadable(at.Source()))
