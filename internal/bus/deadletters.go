@@ -16,7 +16,7 @@ func (b *Bus) DeadLetters(ctx context.Context, limit int) ([]events.DeadLetter, 
 		FilterSubjects: []string{events.DeadLetterRoot + b.cluster + ".>"},
 		DeliverPolicy:  jetstream.DeliverAllPolicy,
 	}, func(msg jetstream.Msg, _ *jetstream.MsgMetadata) error {
-		letters = append(letters, events.ParseDeadLetter(msg.Headers(), msg.Data()))
+		letters = append(letters, events.ParseDeadLetter(msg.Headers()))
 		if len(letters) > limit {
 			letters = letters[1:]
 		}
@@ -55,7 +55,7 @@ func (b *Bus) hasDeadLetter(ctx context.Context, raw *jetstream.RawStreamMsg) (f
 	err = b.read(ctx, b.deadLetters, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{events.DeadLetterSubject(b.cluster, raw.Subject)}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
 	}, func(msg jetstream.Msg, _ *jetstream.MsgMetadata) error {
-		letter := events.ParseDeadLetter(msg.Headers(), nil)
+		letter := events.ParseDeadLetter(msg.Headers())
 		found = letter.Seq == raw.Sequence && !letter.Time.Before(raw.Time)
 		return nil
 	})

@@ -134,8 +134,8 @@ func (d *Delivery) isBuried(ctx context.Context, reject *events.RejectError) boo
 
 // deadLetter publishes a copy of a rejected event on StreamDeadLetters. Repeated calls for the same event store one copy.
 func (b *Bus) deadLetter(ctx context.Context, d *Delivery, reject *events.RejectError) error {
-	letter := events.DeadLetter{Subject: d.subject, Reason: reject.Reason, Error: reject.Err.Error(), Seq: d.Seq, Time: b.now(), Header: d.header}
-	msg := &nats.Msg{Subject: events.DeadLetterSubject(b.cluster, d.subject), Header: letter.Headers()}
+	letter := events.DeadLetter{Subject: d.subject, Reason: reject.Reason, Error: reject.Err.Error(), Seq: d.Seq, Time: b.now()}
+	msg := &nats.Msg{Subject: events.DeadLetterSubject(b.cluster, d.subject), Header: letter.Headers(d.header)}
 	if len(d.data) <= events.MaxEventSize {
 		msg.Data = d.data
 	}

@@ -71,7 +71,8 @@ func TestDone(t *testing.T) {
 			if l.Reason != tt.letter || l.Error != "line 1 line 2 ü" || l.Seq != seq || l.Subject != d.subject || l.Time.IsZero() {
 				t.Errorf("got %+v", l)
 			}
-			if e := events.NewStored(l.Subject, l.Seq, l.Time, l.Header, l.Data); e.ID() != d.Change.ID() {
+			letter := messages(t, b.js, events.StreamDeadLetters)[0]
+			if e := events.NewStored(l.Subject, l.Seq, l.Time, letter.Header, letter.Data); e.ID() != d.Change.ID() {
 				t.Errorf("the event cannot be read from the dead letter: %v", e.Err)
 			}
 		})

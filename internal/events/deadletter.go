@@ -25,18 +25,16 @@ type DeadLetter struct {
 	Error   string    `json:"error"`
 	Seq     uint64    `json:"seq"`  // the message's sequence on StreamChanges, where it may have been superseded since
 	Time    time.Time `json:"time"` // when the message was rejected
-	// Header and Data belong to the message, without the headers that a NATS server acts on. Oversized data and headers are omitted.
-	Header map[string][]string `json:"-"`
-	Data   []byte              `json:"-"`
 }
 
-// Headers returns the header of the message on StreamDeadLetters. ParseDeadLetter is its inverse.
-func (l DeadLetter) Headers() map[string][]string {
+// Headers returns the header of the message on StreamDeadLetters. ParseDeadLetter is its inverse. It contains the header of the rejected message,
+// unless that is oversized.
+func (l DeadLetter) Headers(rejected map[string][]string) map[string][]string {
 	headers := make(map[string][]string)
-	if headerSize(l.Header) <= MaxHeaderSize {
-		for key, values := range l.Header {
+	if headerSize(rejected) <= MaxHeaderSize {
+		for key, values := range rejected {
 			// Otherwise, the server would apply the original's expectation or TTL to the copy.
-			if !isServerHeader(key) {
+			if !strings.HasPrefix(strings.ToLower(key), "nats-") {
 				headers[key] = values
 			}
 		}
@@ -51,13 +49,7 @@ func (l DeadLetter) Headers() map[string][]string {
 }
 
 // ParseDeadLetter is the inverse of Headers. It leaves an unreadable field empty, so that one broken letter does not hide the others.
-func ParseDeadLetter(header map[string][]string, data []byte) DeadLetter {
-	letter := DeadLetter{Header: make(map[string][]string), Data: data}
-	for key, values := range header {
-		if !strings.HasPrefix(key, "Keyturn-") && !isServerHeader(key) {
-			letter.Header[key] = values
-		}
-	}
+func ParseDeadLetter(header map[string][]string) (letter DeadLetter) {
 	letter.Subject, _ = percentDecode(first(header, headerSubject))
 	letter.Reason, _ = percentDecode(first(header, headerReason))
 	letter.Error, _ = percentDecode(first(header, headerError))
@@ -65,6 +57,3 @@ func ParseDeadLetter(header map[string][]string, data []byte) DeadLetter {
 	letter.Time, _ = time.Parse(time.RFC3339Nano, first(header, headerTime))
 	return letter
 }
-
-// isServerHeader reports whether a NATS server acts on the header.
-func isServerHeader(key string) bool { return strings.HasPrefix(strings.ToLower(key), "nats-") }
