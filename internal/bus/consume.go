@@ -21,7 +21,7 @@ type ConsumeOptions struct {
 	// Durable is the name of the consumer, which keeps its position across restarts. On the server, its name has a suffix: see secrets.consumerName.
 	// Required.
 	Durable string
-	// FilterSubjects restricts the consumed events. If empty, Consume reads the changes of the bus's cluster, and ConsumeOutcomes reads its outcomes.
+	// FilterSubjects restricts the events of Consume. If empty, it reads the changes of the bus's cluster. ConsumeOutcomes sets it.
 	FilterSubjects []string
 	MaxAckPending  int // limits the events in flight; zero means 1024
 	// AckWait is how long the events of a process that died stay in flight before another process gets them. A live process
@@ -81,9 +81,7 @@ func (b *Bus) Consume(ctx context.Context, opts ConsumeOptions, handler func(ctx
 //
 // A new consumer starts with the next outcome, not with past ones.
 func (b *Bus) ConsumeOutcomes(ctx context.Context, opts ConsumeOptions, handler func(ctx context.Context, d *Delivery)) error {
-	if len(opts.FilterSubjects) == 0 {
-		opts.FilterSubjects = []string{events.HistorySubject(events.OutcomeFilter(b.cluster))}
-	}
+	opts.FilterSubjects = []string{events.HistorySubject(events.OutcomeFilter(b.cluster))}
 	opts.FromNow, opts.WithoutDeadLetters = true, true
 	c, err := b.newConsumption(b.history, opts)
 	if err != nil {
