@@ -266,7 +266,7 @@ func TestAProjectionIsOnHistoryAndNotTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.WantEqual(t, "on HISTORY", []string{"applied"}, found)
-	if _, err := lastOn(t, b, events.ProjectionSubject(testCluster, projection().Target)); !errors.Is(err, events.ErrNotFound) {
+	if _, err := lastOn(t, b, projection().Subject()); !errors.Is(err, events.ErrNotFound) {
 		t.Errorf("on CHANGES: got %v, want nothing", err)
 	}
 }

@@ -39,11 +39,6 @@ func (p Projection) ID() string {
 	return p.Target.UID + "/" + cmp.Or(p.Cause, p.ResourceVersion) + "/" + string(p.Verb) + "/" + p.Reason
 }
 
-// ProjectionSubject returns the subject of the projections of a resource: keyturn.v1.<cluster>.projection.<namespace>.<kind>-<name>.
-func ProjectionSubject(cluster string, target Workload) string {
-	return Address{Cluster: cluster, Kind: KindProjection, Namespace: target.Namespace, Name: target.Kind + "-" + target.Name}.Subject()
-}
-
 // Encode returns the projection as a stream stores it. It returns a RejectError for a projection that Stored.Projection would reject.
 func (p Projection) Encode() (Stored, error) { return encode(p) }
 
@@ -56,8 +51,10 @@ func (s Stored) Projection() (Projection, error) {
 	})
 }
 
-// Subject returns the subject on StreamChanges.
-func (p Projection) Subject() string { return ProjectionSubject(p.Cluster, p.Target) }
+// Subject returns keyturn.v1.<cluster>.projection.<namespace>.<kind>-<name>, the subject on StreamChanges.
+func (p Projection) Subject() string {
+	return Address{Cluster: p.Cluster, Kind: KindProjection, Namespace: p.Target.Namespace, Name: p.Target.Kind + "-" + p.Target.Name}.Subject()
+}
 
 func (p Projection) envelope() envelope {
 	return envelope{

@@ -16,8 +16,7 @@ import (
 
 // TraceContext is a W3C trace context: https://www.w3.org/TR/trace-context/.
 type TraceContext struct {
-	Parent string `json:"traceparent,omitempty"`
-	State  string `json:"tracestate,omitempty"`
+	Parent, State string // the headers traceparent and tracestate
 }
 
 // The keys of the W3C trace context, in a message header and as extensions of an event.
