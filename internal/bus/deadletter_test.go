@@ -2,35 +2,12 @@ package bus
 
 import (
 	"errors"
-	"maps"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
-
-func TestADeadLetterHasTheMessageWithoutTheHeadersOfAServer(t *testing.T) {
-	want := events.DeadLetter{
-		Subject: "keyturn.v1.prod-eu.secret.shop.db", Reason: events.ReasonMalformed, Error: "größer", Seq: 7, Time: testTime,
-	}
-	letter := want
-	letter.Error += "\n" + strings.Repeat("x", events.MaxErrorText)
-	want.Error = events.Shorten(letter.Error, events.MaxErrorText)
-	wantHeader := func(rejected map[string][]string, kept ...string) {
-		t.Helper()
-		headers := letter.Headers(rejected)
-		testkit.WantEqual(t, "what is read", want, events.ParseDeadLetter(headers))
-		maps.DeleteFunc(headers, func(key string, _ []string) bool { return strings.HasPrefix(key, "Keyturn-") })
-		testkit.WantEqual(t, "headers of the message", kept, slices.Collect(maps.Keys(headers)))
-	}
-	rejected := map[string][]string{"ce-id": {"1"}, "Nats-TTL": {"1h"}, "nats-msg-id": {"1"}}
-	wantHeader(rejected, "ce-id")
-	rejected["ce-name"] = []string{strings.Repeat("x", events.MaxHeaderSize)}
-	wantHeader(rejected)
-}
 
 // deadLetters returns the last dead letters of the cluster.
 func deadLetters(t *testing.T, b *Bus, limit int) ([]events.DeadLetter, error) {

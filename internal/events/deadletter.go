@@ -15,8 +15,8 @@ const (
 	headerTime     = "Keyturn-Time"
 )
 
-// MaxErrorText is the maximum size of the error text in a dead letter, in bytes.
-const MaxErrorText = 512
+// maxErrorText is the maximum size of the error text in a dead letter, in bytes.
+const maxErrorText = 512
 
 // DeadLetter is a message that was rejected.
 type DeadLetter struct {
@@ -40,7 +40,7 @@ func (l DeadLetter) Headers(rejected map[string][]string) map[string][]string {
 		}
 	}
 	for key, text := range map[string]string{
-		headerReason: l.Reason, headerError: Shorten(l.Error, MaxErrorText), headerSubject: l.Subject,
+		headerReason: l.Reason, headerError: Shorten(l.Error, maxErrorText), headerSubject: l.Subject,
 		headerSequence: strconv.FormatUint(l.Seq, 10), headerTime: l.Time.UTC().Format(time.RFC3339Nano),
 	} {
 		headers[key] = []string{percentEncode(text)}
