@@ -86,7 +86,7 @@ func (l *loss) streamIsCurrent() {
 	b := l.connect()
 	l.eventually("the stream has the last state of each Secret", func(ctx context.Context) bool {
 		stored := make(map[string]string, len(want))
-		err := b.State(ctx, []string{events.NamespaceFilter(b.Cluster(), events.KindSecret, l.namespace)}, func(last events.Stored) error {
+		err := b.State(ctx, events.Origins{Cluster: b.Cluster()}.Filters(events.KindSecret, l.namespace), func(last events.Stored) error {
 			change, err := last.Change()
 			stored[change.Source.Name] = change.ResourceVersion
 			return err

@@ -170,7 +170,7 @@ func (o Origins) clusters(kind Kind) []string {
 // Filters returns the subject filters of the sources of a kind that a namespace can reference. Secrets in stores have no namespace.
 func (o Origins) Filters(kind Kind, namespace string) []string {
 	if kind != KindOpenBao {
-		return []string{NamespaceFilter(o.Cluster, kind, namespace)}
+		return []string{ChangesRoot + o.Cluster + "." + string(kind) + "." + encodeToken(namespace) + ".>"}
 	}
 	return StoreFilters(o.clusters(kind))
 }

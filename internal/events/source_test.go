@@ -26,7 +26,7 @@ func TestOnlyASecretInAStoreIsLookedForUnderTheNamesOfOtherClusters(t *testing.T
 		{"clusters of a secret in a store", origins.clusters(KindOpenBao), []string{"demo", "hub"}},
 		{"clusters of a Secret", origins.clusters(KindSecret), []string{"demo"}},
 		{"filters of secrets in stores", origins.Filters(KindOpenBao, "shop"), []string{KindFilter("demo", KindOpenBao), KindFilter("hub", KindOpenBao)}},
-		{"filters of Secrets", origins.Filters(KindSecret, "shop"), []string{NamespaceFilter("demo", KindSecret, "shop")}},
+		{"filters of Secrets", origins.Filters(KindSecret, "shop"), []string{"keyturn.v1.demo.secret.shop.>"}},
 	} {
 		if !slices.Equal(tt.got, tt.want) {
 			t.Errorf("%s: got %q, want %q", tt.name, tt.got, tt.want)

@@ -152,11 +152,6 @@ func KindFilter(cluster string, kind Kind) string {
 	return ChangesRoot + cluster + "." + string(kind) + ".>"
 }
 
-// NamespaceFilter returns the filter subject of the changes of one kind in a namespace.
-func NamespaceFilter(cluster string, kind Kind, namespace string) string {
-	return ChangesRoot + cluster + "." + string(kind) + "." + encodeToken(namespace) + ".>"
-}
-
 // OutcomeFilter returns the filter subject of all outcomes of a cluster.
 func OutcomeFilter(cluster string) string {
 	return ChangesRoot + cluster + "." + string(KindRollout) + ".>"

@@ -50,9 +50,11 @@ func (s *stream) close() { s.connection.Close() }
 // published returns the sequence of the last event of each source in the namespace and of each secret in a store. Deleted sources are
 // left out: cert-manager creates a Secret for each key that it signs, and deletes it afterwards.
 func (s *stream) published(ctx context.Context) (map[string]uint64, error) {
-	filters := []string{events.KindFilter(cluster, events.KindOpenBao)}
-	for _, kind := range []events.Kind{events.KindSecret, events.KindConfigMap, events.KindExternalSecret, events.KindCertificate} {
-		filters = append(filters, events.NamespaceFilter(cluster, kind, namespace))
+	var filters []string
+	for _, kind := range []events.Kind{
+		events.KindOpenBao, events.KindSecret, events.KindConfigMap, events.KindExternalSecret, events.KindCertificate,
+	} {
+		filters = append(filters, events.Origins{Cluster: cluster}.Filters(kind, namespace)...)
 	}
 	sequences := map[string]uint64{}
 	err := s.bus.State(ctx, filters, func(stored events.Stored) error {
