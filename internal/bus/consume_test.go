@@ -190,8 +190,9 @@ func TestConsumeRejects(t *testing.T) {
 			if len(want) > events.MaxEventSize {
 				want = ""
 			}
-			if string(l.Data) != want {
-				t.Errorf("the data has %d bytes, want %d", len(l.Data), len(want))
+			stored := messages(t, js, events.StreamDeadLetters)
+			if data := stored[len(stored)-1].Data; string(data) != want {
+				t.Errorf("the data has %d bytes, want %d", len(data), len(want))
 			}
 		})
 	}
