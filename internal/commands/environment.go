@@ -5,7 +5,6 @@ package commands
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -26,16 +25,14 @@ func EnvironmentVariable(flag string) string {
 	return "KEYTURN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Environment sets every flag that the command line did not set from its environment variable, if there is one. It must be called after
-// parsing, with the flags of the command that runs: cmd.Flags(). A variable that is set but empty means the empty value, like --flag=.
-// The error has a line for each invalid variable: its name, its value and what is allowed.
+// Environment sets every flag that the command line did not set from its environment variable, if there is one. Lookup returns the value of a
+// variable and whether it is set, like os.LookupEnv. Environment must be called after parsing, with the flags of the command that runs: cmd.Flags().
+// A variable that is set but empty means the empty value, like --flag=. The error has a line for each invalid variable: its name, its value and what
+// is allowed.
 //
 // Kubernetes itself sets KEYTURN_PORT and KEYTURN_SERVICE_HOST if a Service is called keyturn (and KEYTURN_NATS_PORT for keyturn-nats). So no flag
 // may have such a name, and pods set enableServiceLinks to false.
-func Environment(flags *pflag.FlagSet) error { return EnvironmentOf(flags, os.LookupEnv) }
-
-// EnvironmentOf is like Environment, but takes the variables from lookup, which returns the value of a variable and whether it is set.
-func EnvironmentOf(flags *pflag.FlagSet, lookup func(name string) (string, bool)) error {
+func Environment(flags *pflag.FlagSet, lookup func(name string) (string, bool)) error {
 	var errs []error
 	flags.VisitAll(func(flag *pflag.Flag) {
 		name := EnvironmentVariable(flag.Name)

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func TestEnvironmentMirrorsFlags(t *testing.T) {
 			got.add(flags)
 			testkit.Must(t, flags.Parse(strings.Fields(tt.args)))
 			var text string
-			if err := Environment(flags); err != nil {
+			if err := Environment(flags, os.LookupEnv); err != nil {
 				text = err.Error()
 			}
 			testkit.WantEqual(t, "error", tt.err, text)

@@ -36,7 +36,7 @@ func NewRoot(use, short, version string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: short + "\n\n" + EnvironmentUsage,
 		Args: cobra.NoArgs, Version: BuildVersion(version), SilenceUsage: true, SilenceErrors: true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return Environment(cmd.Flags()) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return Environment(cmd.Flags(), os.LookupEnv) },
 	}
 }
 

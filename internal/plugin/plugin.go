@@ -154,7 +154,7 @@ func (p *Plugin) readSettings(ctx context.Context) error {
 	flags.StringSliceVar(&p.settings.Namespaces, "namespaces", nil, "")
 	flags.StringSliceVar(&p.settings.StoresFrom, "stores-from", nil, "")
 	missing := p.fetchFiles(ctx, flags)
-	if err := commands.EnvironmentOf(flags, p.installed.setting); err != nil {
+	if err := commands.Environment(flags, p.installed.setting); err != nil {
 		return fmt.Errorf("settings of the installation in namespace %s: %w", p.installed.namespace, err)
 	}
 	return missing
