@@ -28,7 +28,7 @@ const (
 // narrowWidth is the width of the lines of a Table in columns.
 const narrowWidth = 100
 
-// Encode writes a value as JSON or YAML. It reports false, and writes nothing, for another format.
+// Encode writes a value as JSON or YAML. It returns false without an error, and writes nothing, for another format.
 func (f Format) Encode(out io.Writer, value any) (bool, error) {
 	var content []byte
 	var err error

@@ -79,7 +79,7 @@ func (r *Report) coming(at time.Time) string {
 
 // Write writes the report.
 func (r *Report) Write(out io.Writer, format Format) error {
-	if done, err := format.Encode(out, r); done || err != nil {
+	if done, err := format.Encode(out, r); done {
 		return err
 	}
 	fmt.Fprintf(out, "%s in namespace %s of cluster %s\n\n", r.Workload, r.Workload.Namespace, r.Cluster)

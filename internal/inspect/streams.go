@@ -28,7 +28,7 @@ func Clusters(ctx context.Context, reader *bus.Reader, format Format, out io.Wri
 
 // writeMembers writes the clusters; a table has a line for each. Several UIDs with one name are different clusters with the same configured name.
 func writeMembers(out io.Writer, format Format, members []bus.Member) error {
-	if done, err := format.Encode(out, append([]bus.Member{}, members...)); done || err != nil {
+	if done, err := format.Encode(out, append([]bus.Member{}, members...)); done {
 		return err
 	}
 	rows := [][]any{{"CLUSTER", "LAST EVENT", "BEHIND", "FOREIGN", "UID"}}
@@ -78,7 +78,7 @@ func DeadLetters(ctx context.Context, b *bus.Bus, limit int, format Format, out 
 }
 
 func writeLetters(out io.Writer, format Format, letters []events.DeadLetter) error {
-	if done, err := format.Encode(out, append([]events.DeadLetter{}, letters...)); done || err != nil {
+	if done, err := format.Encode(out, append([]events.DeadLetter{}, letters...)); done {
 		return err
 	}
 	if len(letters) == 0 {

@@ -105,7 +105,7 @@ func (p *Plugin) readStatus(ctx context.Context, s *status, namespace string, si
 }
 
 func (s *status) write(out io.Writer, format inspect.Format) error {
-	if done, err := format.Encode(out, s); done || err != nil {
+	if done, err := format.Encode(out, s); done {
 		return err
 	}
 	where := "Cluster " + s.Cluster
