@@ -112,7 +112,7 @@ func (p *Plugin) checkInstalled(ctx context.Context) []finding {
 		found = append(found, p.checkKeys(ctx))
 	}
 	found = append(found, p.checkPolicies(ctx)...)
-	found = append(found, i.checkLease(ctx, time.Now()))
+	found = append(found, i.checkLease(ctx))
 	found = append(found, p.checkStreams(ctx)...)
 	return append(found, p.checkMonitors(ctx))
 }

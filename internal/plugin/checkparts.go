@@ -140,8 +140,8 @@ func secretsOf(pods *corev1.PodSpec) []string {
 	return found
 }
 
-func (i *installation) checkLease(ctx context.Context, now time.Time) finding {
-	leads, err := i.leader(ctx, now)
+func (i *installation) checkLease(ctx context.Context) finding {
+	leads, err := i.leader(ctx, time.Now())
 	switch {
 	case err != nil:
 		return finding{warning, "Lease", "not checked: " + err.Error(), ""}
