@@ -166,7 +166,7 @@ func (r *row) close(at time.Time, tone string) {
 // end ends the open phase, at the time of the page, or of the later roll that superseded it.
 func (r *row) end(now time.Time, later *fact) {
 	if later != nil && r.state >= running {
-		r.since = laterWords[later.verb] + " since for a later change, at " + later.at.UTC().Format(time.DateTime) + " UTC"
+		r.since = laterWords[later.verb] + " since for a later change, at " + stamp(later.at)
 		now = later.at
 	}
 	if r.state != running && r.state != waiting {
