@@ -99,9 +99,6 @@ func (a *annotator) prepare(ctx context.Context) error {
 	if a.prepared {
 		return a.unprepared
 	}
-	a.prepared = true
-	if a.unprepared = a.plugin.access.open(a.plugin.version, nil); a.unprepared == nil {
-		a.unprepared = a.plugin.settle(ctx, a.cmd.ErrOrStderr())
-	}
+	a.prepared, a.unprepared = true, a.plugin.settle(ctx, a.cmd.ErrOrStderr())
 	return a.unprepared
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
-// annotatingShop is a command for the namespace shop, which has a Deployment. Its explanations are given in order.
+// annotatingShop is a command for the namespace shop, which has a Deployment, without an installation. Its explanations are given in order.
 func annotatingShop(t *testing.T, out, errOut *bytes.Buffer, explanations ...string) *annotator {
 	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -31,7 +31,9 @@ func annotatingShop(t *testing.T, out, errOut *bytes.Buffer, explanations ...str
 	cmd := p.Command()
 	cmd.SetOut(out)
 	cmd.SetErr(errOut)
-	a := &annotator{client: client, mapper: mapper, namespace: "shop", plugin: p, cmd: cmd}
+	a := &annotator{
+		client: client, mapper: mapper, namespace: "shop", plugin: p, cmd: cmd, prepared: true, unprepared: errors.New("no installation"),
+	}
 	a.explains = func(context.Context, *object) (*inspect.Report, error) {
 		if len(explanations) == 0 {
 			return nil, errors.New("no NATS")

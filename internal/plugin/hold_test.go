@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -20,7 +21,6 @@ import (
 )
 
 func TestAllWorkloadsOfTheNamespaceThatAreOnHoldAreFound(t *testing.T) {
-	t.Setenv("KUBECONFIG", "/nowhere") // so that custom resources of the installation are not known
 	deployment := func(namespace, name, hold string) *appsv1.Deployment {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: name, Annotations: map[string]string{events.AnnotationHold: hold},
@@ -52,7 +52,7 @@ func TestAllWorkloadsOfTheNamespaceThatAreOnHoldAreFound(t *testing.T) {
 	var out, errOut bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&errOut)
-	a := &annotator{namespace: "shop", plugin: p, cmd: cmd}
+	a := &annotator{namespace: "shop", plugin: p, cmd: cmd, prepared: true, unprepared: errors.New("no installation")}
 	held, err := a.held(t.Context())
 	testkit.Must(t, err)
 	testkit.WantEqual(t, "workloads on hold", []string{"deployments/held"}, held)
@@ -83,7 +83,6 @@ func TestAHoldOfOthersIsReplacedOnlyIfAsked(t *testing.T) {
 		after, _ := web.hold(t.Context())
 		return out.String() + after, err
 	}
-	t.Setenv("KUBECONFIG", "/nowhere") // so that the settings of the installation are not known
 	got, err := held("mine")
 	wantErrorWith(t, err, "deployment/web is on hold already: load test, until Ada ends it; give --overwrite to replace that")
 	if got != "load test, until Ada ends it" {
@@ -100,7 +99,6 @@ func TestAHoldOfOthersIsReplacedOnlyIfAsked(t *testing.T) {
 }
 
 func TestWhatMeansNothingIsRefused(t *testing.T) {
-	t.Setenv("KUBECONFIG", "/nowhere")
 	for _, tt := range []struct {
 		object, hold, roll string
 		settings           bool
@@ -114,7 +112,9 @@ func TestWhatMeansNothingIsRefused(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, settings known: %t", tt.object, tt.settings), func(t *testing.T) {
 			var out, errOut bytes.Buffer
 			a := annotatingShop(t, &out, &errOut)
-			a.prepared = tt.settings
+			if tt.settings {
+				a.unprepared = nil
+			}
 			o, err := a.object(tt.object)
 			testkit.Must(t, err)
 			wantErrorWith(t, a.checkHold(t.Context(), o), tt.hold)
