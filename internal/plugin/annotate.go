@@ -25,7 +25,6 @@ const fieldManager = "kubectl-keyturn"
 type annotator struct {
 	plugin    *Plugin
 	cmd       *cobra.Command
-	client    dynamic.Interface
 	mapper    meta.RESTMapper
 	namespace string
 	dryRun    bool
@@ -51,7 +50,7 @@ func (p *Plugin) annotateCommand(use, short, example string, run func(ctx contex
 			if a.namespace == "" {
 				a.namespace = p.access.namespace
 			}
-			a.client, a.mapper, a.cmd = p.access.dynamic, p.access.mapper(), cmd
+			a.mapper, a.cmd = p.access.mapper(), cmd
 			return run(cmd.Context(), a, args)
 		},
 	}
@@ -96,12 +95,13 @@ func (a *annotator) object(argument string) (*object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the kind %s: %w", kind, err)
 	}
+	client := a.plugin.access.dynamic.Resource(mapping.Resource)
 	o := &object{
-		client: a.client.Resource(mapping.Resource), kind: strings.ToLower(mapping.GroupVersionKind.Kind), group: mapping.GroupVersionKind.Group,
+		client: client, kind: strings.ToLower(mapping.GroupVersionKind.Kind), group: mapping.GroupVersionKind.Group,
 		name: name, right: right{verb: "patch", resource: mapping.Resource.GroupResource().String()},
 	}
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		o.client, o.right.namespace = a.client.Resource(mapping.Resource).Namespace(a.namespace), a.namespace
+		o.client, o.right.namespace = client.Namespace(a.namespace), a.namespace
 	}
 	return o, nil
 }

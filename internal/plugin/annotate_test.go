@@ -60,7 +60,9 @@ func TestObjectsOfEachKindAreAnnotated(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			refusal = tt.refusal
-			a := &annotator{client: client, mapper: mapper, namespace: "shop"}
+			p := New("test")
+			p.access.dynamic = client
+			a := &annotator{plugin: p, mapper: mapper, namespace: "shop"}
 			o, err := a.object(tt.argument)
 			if err == nil {
 				err = a.annotate(t.Context(), o, events.AnnotationHold, tt.value)

@@ -28,11 +28,12 @@ func annotatingShop(t *testing.T, out, errOut *bytes.Buffer, explanations ...str
 	mapper.Add(schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "Prometheus"}, meta.RESTScopeNamespace)
 	client := fake.NewSimpleDynamicClient(runtime.NewScheme(), existing("apps/v1", "Deployment", "shop", "web"), existing("v1", "Secret", "shop", "db"))
 	p := New("dev")
+	p.access.dynamic = client
 	cmd := p.Command()
 	cmd.SetOut(out)
 	cmd.SetErr(errOut)
 	a := &annotator{
-		client: client, mapper: mapper, namespace: "shop", plugin: p, cmd: cmd, prepared: true, unprepared: errors.New("no installation"),
+		mapper: mapper, namespace: "shop", plugin: p, cmd: cmd, prepared: true, unprepared: errors.New("no installation"),
 	}
 	a.explains = func(context.Context, *object) (*inspect.Report, error) {
 		if len(explanations) == 0 {
