@@ -18,8 +18,6 @@ type change struct {
 	// value is nil to remove the annotation.
 	value *string
 	done  string
-	// reason is the reason why a workload then waits. States with this reason are not printed, because done mentions it.
-	reason string
 	// holds says that the change prevents a workload from rolling. The workload is then explained only after the change, because it might roll during
 	// an earlier explanation.
 	holds bool
@@ -43,8 +41,9 @@ func (a *annotator) change(ctx context.Context, o *object, c change) error {
 	if c.holds || before != nil && !a.dryRun {
 		after = a.explanation(ctx, o)
 	}
+	var said []string
 	if c.holds {
-		before = after
+		before, said = after, []string{onHold} // c.done mentions the hold.
 	}
 	if before == nil {
 		return nil
@@ -57,7 +56,6 @@ func (a *annotator) change(ctx context.Context, o *object, c change) error {
 	if after == nil || a.dryRun {
 		return nil // After a dry run, nothing has changed.
 	}
-	said := []string{c.reason}
 	for _, state := range after.States {
 		if state.Reason == "" || !slices.Contains(said, state.Reason) {
 			for line := range strings.SplitSeq(state.Text, "\n") {

@@ -64,12 +64,12 @@ func TestAChangeSaysWhatWasPendingAndWhatKeepsTheWorkloadFromRolling(t *testing.
 		},
 		{
 			name: "one that is held now, as was asked", object: "deployment/web", explanations: []string{held},
-			change: change{done: "held", value: &text, reason: onHold, holds: true}, want: "deployment/web: held\n  pending: secret/db\n",
+			change: change{done: "held", value: &text, holds: true}, want: "deployment/web: held\n  pending: secret/db\n",
 		},
 		{
 			name: "one of which others say what breaks a line and controls the terminal", object: "deployment/web", explanations: []string{
 				`{"pending": ["secret/db"], "states": [{"text": "It is held: \u001b]52;c;cm0=\u0007\rnow"}]}`,
-			}, change: change{done: "held", value: &text, reason: onHold, holds: true},
+			}, change: change{done: "held", value: &text, holds: true},
 			want: "deployment/web: held\n  pending: secret/db\n  It is held:  ]52;c;cm0=  now\n",
 		},
 		{
@@ -106,7 +106,7 @@ func TestAHoldIsNotDelayedByNATSThatDoesNotAnswer(t *testing.T) {
 		}
 		return nil, errors.New("no NATS")
 	}
-	c := change{annotation: events.AnnotationHold, value: &text, reason: onHold, holds: true, done: "held"}
+	c := change{annotation: events.AnnotationHold, value: &text, holds: true, done: "held"}
 	err := a.each([]string{"deployment/web", "deployment/web"}, func(o *object) error { return a.change(t.Context(), o, c) })
 	if err != nil || asked != 1 {
 		t.Errorf("NATS is tried %d times, want once for all (%v)", asked, err)

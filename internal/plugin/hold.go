@@ -54,7 +54,7 @@ func (a *annotator) hold(ctx context.Context, o *object, reason string, overwrit
 		return err
 	}
 	text := events.HoldText(reason)
-	c := change{annotation: events.AnnotationHold, value: &reason, reason: onHold, holds: true, done: "held, until it is released: " + text}
+	c := change{annotation: events.AnnotationHold, value: &reason, holds: true, done: "held, until it is released: " + text}
 	if before != "" && before != text {
 		if !overwrite {
 			return fmt.Errorf("%s is on hold already: %s; give --overwrite to replace that", o, before)
