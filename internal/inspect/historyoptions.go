@@ -40,7 +40,6 @@ func (o *HistoryOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Source, "source", "",
 		"only changes of this `source`, such as secret/db, configmap/app or openbao/<store>/<namespace>/<mount>/<path>")
 	flags.StringVar(&o.Workload, "workload", "", "only outcomes of this `workload`, such as deployment/web")
-	flags.StringVarP(&o.Namespace, "namespace", "n", "", "only events in this `namespace`; empty means all")
 	flags.StringVar(&o.Since, "since", "24h",
 		"start of the list: a `duration` back from now, or a time such as 2006-01-02T15:04:05Z; empty means all that the stream keeps")
 	flags.StringSliceVar(&o.Verbs, "verb", nil,

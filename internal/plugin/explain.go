@@ -29,8 +29,7 @@ func (p *Plugin) explainCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&namespace, "namespace", "n", "", "")
-	setContext(flags.Lookup("namespace"), "`namespace` of the workload; empty means that of the context")
+	addNamespace(flags, &namespace, "`namespace` of the workload; empty means that of the context")
 	addOutput(cmd, &format, "; json and yaml have the fields of the events as they are")
 	p.addTraceURL(flags)
 	p.addStream(flags)

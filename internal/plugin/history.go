@@ -49,10 +49,10 @@ func (p *Plugin) ofHistory(
 	}
 	flags := cmd.Flags()
 	options.AddFlags(flags)
+	addNamespace(flags, &options.Namespace, "only events in this `namespace`; empty means that of the context")
 	p.addTraceURL(flags)
 	p.addStream(flags)
 	flags.BoolVarP(&p.allNamespaces, "all-namespaces", "A", false, "events of all namespaces")
 	cmd.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
-	setContext(flags.Lookup("namespace"), "only events in this `namespace`; empty means that of the context")
 	return cmd
 }

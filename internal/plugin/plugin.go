@@ -164,7 +164,8 @@ func (p *Plugin) clients() workload.Clients {
 	return workload.Clients{Typed: p.access.typed, Dynamic: p.access.dynamic}
 }
 
-// setContext makes a flag default to the namespace of the context.
-func setContext(namespace *pflag.Flag, usage string) {
-	namespace.Usage, namespace.DefValue, namespace.Annotations = usage, "", map[string][]string{ofContext: {}}
+// addNamespace adds the flag --namespace, which defaults to the namespace of the context.
+func addNamespace(flags *pflag.FlagSet, namespace *string, usage string) {
+	flags.StringVarP(namespace, "namespace", "n", "", usage)
+	flags.Lookup("namespace").Annotations = map[string][]string{ofContext: {}}
 }
