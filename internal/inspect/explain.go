@@ -20,7 +20,7 @@ import (
 type ExplainOptions struct {
 	// Origins are the clusters whose changes the actuator acts on.
 	Origins events.Origins
-	// Kinds are the kinds that the actuator rolls. Empty means all that it can roll.
+	// Kinds are the kinds that the actuator rolls.
 	Kinds workload.Kinds
 	// Namespaces are the namespaces that the actuator serves. Empty means all, except IgnoreNamespaces.
 	Namespaces, IgnoreNamespaces []string
@@ -122,7 +122,7 @@ func (o *ExplainOptions) leavesAlone(w *workload.Workload) string {
 // ignores reports whether the actuator rolls no workloads of a kind.
 func (o *ExplainOptions) ignores(kind string) bool {
 	_, rolled := o.Kinds.Named(kind)
-	return len(o.Kinds) > 0 && !rolled
+	return !rolled
 }
 
 // explainSources adds a row for each source that the workload depends on, and the pending changes.

@@ -39,7 +39,7 @@ func publish(t *testing.T, b *bus.Bus, change events.Change) {
 // optionsFor are options for an API server with some objects of its own kinds, and without Rollouts.
 func optionsFor(objects ...runtime.Object) ExplainOptions {
 	return ExplainOptions{
-		Origins: events.Origins{Cluster: "demo"}, Now: historyNow,
+		Origins: events.Origins{Cluster: "demo"}, Kinds: append(workload.BuiltIn(), workload.ArgoRollout()), Now: historyNow,
 		Clients: workload.Clients{Typed: fake.NewClientset(objects...), Dynamic: customClient()},
 	}
 }
