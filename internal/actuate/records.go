@@ -136,8 +136,9 @@ func (n *notes) complete(ctx context.Context, key workload.Key, turn *recordTurn
 	}
 	decisions := n.decideAll(w)
 	if slices.ContainsFunc(decisions, isForged) {
+		// The loop corrects it, and reports that, unlike what is written here.
 		if _, waits := n.repetitions[key]; !waits {
-			n.repetitions[key] = n.now() // Corrections are reported, unlike the writes here.
+			n.repetitions[key] = n.now()
 		}
 		return
 	}

@@ -42,8 +42,7 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...events.Outcome) [
 	}
 	for i := range batch {
 		if p := &batch[i]; p.history != nil {
-			p.err = b.answered(ctx, p.history)
-			b.reportFull(ctx, events.StreamHistory, p.err)
+			p.err = b.recorded(ctx, p.history)
 		}
 	}
 
@@ -56,8 +55,8 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...events.Outcome) [
 	}
 	for i := range batch {
 		if p := &batch[i]; p.answer != nil {
-			_, p.err = await(ctx, p.answer)
-			b.reportFull(ctx, events.StreamChanges, p.err)
+			_, err := await(ctx, p.answer)
+			p.err = b.explain(ctx, events.StreamChanges, p.msg, err)
 		}
 	}
 

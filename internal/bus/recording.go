@@ -40,13 +40,8 @@ func (b *Bus) beginRecording(ctx context.Context, msg *nats.Msg, id, sharer stri
 	return r
 }
 
-// recorded waits for the answer to a recording, and explains an error.
+// recorded waits for the answer to a recording.
 func (b *Bus) recorded(ctx context.Context, r *recording) error {
-	return b.explain(ctx, events.StreamHistory, r.msg, b.answered(ctx, r))
-}
-
-// answered waits for the answer to a recording.
-func (b *Bus) answered(ctx context.Context, r *recording) error {
 	ack, err := &jetstream.PubAck{}, r.err
 	if r.answer != nil {
 		ack, err = await(ctx, r.answer)
@@ -54,7 +49,7 @@ func (b *Bus) answered(ctx context.Context, r *recording) error {
 	if err != nil || ack.Duplicate {
 		b.share.giveBack(r.taken)
 	}
-	return err
+	return b.explain(ctx, events.StreamHistory, r.msg, err)
 }
 
 // owe keeps a change that CHANGES may have and HISTORY may lack, until settle stores it there.

@@ -110,6 +110,16 @@ func TestCHANGESKeepsAnOutcomeBeyondTheShareForADayOrAnHour(t *testing.T) {
 	}
 }
 
+func TestAnOutcomeThatHISTORYHasTakesNoMoreRoom(t *testing.T) {
+	b := smallHistory(t, 1<<20)
+	mustTell(t, b, outcome())
+	stored := b.share.stored
+	mustTell(t, b, outcome())
+	if stored == 0 || b.share.stored != stored {
+		t.Errorf("%d bytes count after the first, %d after the second; want the same, and not none", stored, b.share.stored)
+	}
+}
+
 // sized is a stream of which only the size is known.
 type sized struct {
 	jetstream.Stream

@@ -18,7 +18,7 @@ const (
 // maxErrorText is the maximum size of the error text in a dead letter, in bytes.
 const maxErrorText = 512
 
-// DeadLetter is a message that was rejected.
+// DeadLetter says why a message was rejected.
 type DeadLetter struct {
 	Subject string    `json:"subject"` // the subject of the message
 	Reason  string    `json:"reason"`  // of the RejectError, as Error
@@ -27,8 +27,7 @@ type DeadLetter struct {
 	Time    time.Time `json:"time"` // when the message was rejected
 }
 
-// Headers returns the header of the message on StreamDeadLetters. ParseDeadLetter is its inverse. It contains the header of the rejected message,
-// unless that is oversized.
+// Headers returns the header of the message on StreamDeadLetters: the letter, and the header of the rejected message, unless that is oversized.
 func (l DeadLetter) Headers(rejected map[string][]string) map[string][]string {
 	headers := make(map[string][]string)
 	if headerSize(rejected) <= MaxHeaderSize {
@@ -48,7 +47,7 @@ func (l DeadLetter) Headers(rejected map[string][]string) map[string][]string {
 	return headers
 }
 
-// ParseDeadLetter is the inverse of Headers. It leaves an unreadable field empty, so that one broken letter does not hide the others.
+// ParseDeadLetter reads the letter from what Headers returned. It leaves an unreadable field empty, so that one broken letter does not hide the others.
 func ParseDeadLetter(header map[string][]string) (letter DeadLetter) {
 	letter.Subject, _ = percentDecode(first(header, headerSubject))
 	letter.Reason, _ = percentDecode(first(header, headerReason))

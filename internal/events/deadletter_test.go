@@ -2,7 +2,6 @@ package events
 
 import (
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,15 +15,15 @@ func TestADeadLetterHasTheMessageWithoutTheHeadersOfAServer(t *testing.T) {
 	letter := want
 	letter.Error += "\n" + strings.Repeat("x", maxErrorText)
 	want.Error = Shorten(letter.Error, maxErrorText)
-	wantHeader := func(rejected map[string][]string, remaining ...string) {
+	wantHeader := func(rejected, remaining map[string][]string) {
 		t.Helper()
 		headers := letter.Headers(rejected)
 		testkit.WantEqual(t, "what is read", want, ParseDeadLetter(headers))
 		maps.DeleteFunc(headers, func(key string, _ []string) bool { return strings.HasPrefix(key, "Keyturn-") })
-		testkit.WantEqual(t, "headers of the message", remaining, slices.Collect(maps.Keys(headers)))
+		testkit.WantEqual(t, "headers of the message", remaining, headers)
 	}
 	rejected := map[string][]string{"ce-id": {"1"}, "Nats-TTL": {"1h"}, "nats-msg-id": {"1"}}
-	wantHeader(rejected, "ce-id")
+	wantHeader(rejected, map[string][]string{"ce-id": {"1"}})
 	rejected["ce-name"] = []string{strings.Repeat("x", MaxHeaderSize)}
-	wantHeader(rejected)
+	wantHeader(rejected, map[string][]string{})
 }

@@ -71,7 +71,7 @@ type envelope struct {
 	uid       string
 	time      time.Time
 	trace     TraceContext
-	// attributes are all of an event or, for a payload, the further ones. Empty ones are not written.
+	// attributes are all attributes. Those of a payload's envelope lack what follows from the fields above, and empty ones are left out.
 	attributes fields
 }
 
@@ -102,11 +102,12 @@ func encode(p payload) (Stored, error) {
 		{extCluster, v.cluster}, {extKind, string(v.kind)}, {extPartitionKey, v.cluster + "/" + v.uid},
 		{TraceparentKey, trace.Parent}, {TracestateKey, trace.State},
 	}, v.attributes...)
-	v.attributes = slices.DeleteFunc(all, func(f field) bool { return f.text == "" })
+	v.attributes = slices.DeleteFunc(all, func(f field) bool { return f.text == "" && !isAttribute(f.name) })
 	return Stored{Subject: p.Subject(), envelope: v, data: data}, nil
 }
 
-// decode is the inverse of encode, for the events of a component. fill sets the fields that are attributes. The error is a RejectError.
+// decode is the inverse of encode, for the events of a component, and compares the event with its subject. fill sets the fields that are attributes.
+// The error is a RejectError.
 func decode[T payload](s Stored, component string, fill func(p *T, v envelope) error) (T, error) {
 	var none, p T
 	v, err := s.envelope, s.Err

@@ -81,9 +81,8 @@ func (l *LastChanges) set(group Address, name string, c *LastChange) {
 	sources[strings.Clone(name)] = c
 }
 
-// Change returns the last change of a source in both forms. The LastChange is nil if none is known, which does not mean that the source does not
-// exist, or if a later event could not be read. For a secret in a store, about which several clusters may have events, it is the change with the
-// latest time in the store.
+// Change returns the last change of a source in both forms. The LastChange is nil if a later event could not be read, or if none is known, although
+// the source may exist. For a secret in a store, about which several clusters may have events, it is the change with the latest time in the store.
 func (l *LastChanges) Change(source Source) (Change, *LastChange) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -129,7 +128,7 @@ func (l *LastChanges) Unreadable() map[Address]uint64 {
 	return found
 }
 
-// Each calls fn with the last change of each source of a kind that a namespace can reference, in no order. Secrets in stores have no namespace.
+// Each calls fn with the last readable change of each source of a kind that a namespace can reference, in no order. Secrets in stores have none.
 // fn must not call methods of the LastChanges: with a waiting Put, both would block forever.
 func (l *LastChanges) Each(kind Kind, namespace string, fn func(name string, c *LastChange)) {
 	if kind == KindOpenBao {

@@ -9,7 +9,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/types"
 )
 
-// Stored is an event as a stream stores it. Seq and Time are zero for an event that was encoded, and is on no stream yet.
+// Stored is an event as a stream stores it. An event that was encoded, and is on no stream yet, has no Seq, Time and MessageID.
 type Stored struct {
 	Subject string
 	// Seq is the event's sequence on the stream. PublishChange accepts it as the event to supersede.

@@ -118,7 +118,7 @@ func (a *Actuator) guard(ctx context.Context, r *runtime, connection *nats.Conn,
 	if err != nil {
 		return fmt.Errorf("opening jetstream: %w", err)
 	}
-	guard := bus.NewStreamGuard(js, a.Process.Cluster, declared, r.Logger)
+	guard := bus.NewStreamGuard(js, a.Actuate.Cluster, declared, r.Logger)
 	if len(declared) > 0 {
 		guard.Compare(ctx) // reports the streams that could not be declared, before the programs refuse them
 	}
