@@ -118,55 +118,63 @@ func (p *poller) report(ctx context.Context, subject string, err error) bool {
 	return false
 }
 
+// mountRead is one read of a mount as a whole.
+type mountRead struct {
+	*poller
+	in      engineMount
+	at      enginePlaces
+	missing sets.Set[string] // known to have been there, and not found yet
+	skipped skips
+}
+
 // readMount reads all secrets in a mount, and those that are known to have been there.
 func (p *poller) readMount(ctx context.Context, in engineMount) error {
 	p.unanswered.Store(0)
 	began := p.options.Now()
 	// These are determined before the mount is read, so that a secret that is created meanwhile does not look deleted.
-	missing := p.known(in.name())
-	var skipped skips
-	err := p.readPresent(ctx, in, missing, &skipped)
+	r := &mountRead{poller: p, in: in, missing: p.known(in.name())}
+	err := r.readPresent(ctx)
 	if err == nil {
 		// A token that may read none of these is not an error of the mount, because they are only a part of it.
-		err = skipped.rest(p.readEach(ctx, missing.UnsortedList(), p.observe(ctx, in)))
+		err = r.skipped.rest(r.observeEach(ctx, r.missing.UnsortedList()))
 	}
 	if err == nil {
-		err = skipped.most()
+		err = r.skipped.most()
 	}
 	if err == nil {
 		p.outlet.notePoll(in.name(), began)
 	}
 	switch part := partOf(in.name()); {
 	case err != nil: // The error is reported for the whole mount.
-	case len(skipped.errs) > 0:
-		p.status.noteFailure(ctx, part, skipped.errs...)
+	case len(r.skipped.errs) > 0:
+		p.status.noteFailure(ctx, part, r.skipped.errs...)
 	default:
 		p.status.noteSuccess(ctx, part)
 	}
 	return err
 }
 
-// readPresent reads the secrets in a mount, and removes them from missing.
-func (p *poller) readPresent(ctx context.Context, in engineMount, missing sets.Set[string], skipped *skips) error {
-	at, err := in.places()
+// readPresent reads the secrets in the mount, and removes them from missing.
+func (r *mountRead) readPresent(ctx context.Context) (err error) {
+	r.at, err = r.in.places()
 	switch {
 	case err != nil:
 		return err
-	case in.engine == events.EngineKV:
-		return p.readSecrets(ctx, in, at, missing, skipped)
+	case r.in.engine == events.EngineKV:
+		return r.readSecrets(ctx)
 	}
-	return p.readListed(ctx, in, at, missing, skipped)
+	return r.readListed(ctx)
 }
 
-// observe returns a function that reads a path of a mount and observes it.
-func (p *poller) observe(ctx context.Context, in engineMount) func(path string) error {
-	return func(path string) error {
-		o, err := p.metadata.readIn(ctx, in, path)
+// observeEach reads and observes each path of the mount, and returns the results.
+func (r *mountRead) observeEach(ctx context.Context, paths []string) []error {
+	return r.readEach(ctx, paths, func(path string) error {
+		o, err := r.metadata.readIn(ctx, r.in, path)
 		if err == nil {
-			p.outlet.emitPolled(ctx, o)
+			r.outlet.emitPolled(ctx, o)
 		}
 		return err
-	}
+	})
 }
 
 // readEach calls read for each path, a few concurrently, and returns the results. It stops after as many consecutive requests without an answer as

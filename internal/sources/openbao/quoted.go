@@ -2,6 +2,7 @@ package openbao
 
 import (
 	"io"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -65,19 +66,14 @@ func (s *stream) escape() (rune, bool) {
 	return utf16.DecodeRune(first, second), ok
 }
 
-const hexDigits = "0123456789abcdefABCDEF"
-
 func (s *stream) hex() (r rune, ok bool) {
 	for range 4 {
 		b, _ := s.peek()
-		i := strings.IndexByte(hexDigits, b)
-		if i < 0 {
+		digit, err := strconv.ParseUint(string(rune(b)), 16, 4)
+		if err != nil {
 			return 0, false
 		}
-		if i >= 16 {
-			i -= 6
-		}
-		r = r<<4 | rune(i)
+		r = r<<4 | rune(digit)
 		s.at++
 	}
 	return r, true

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // scanAgain is how long a request that a store refused is not tried again.
@@ -24,20 +22,20 @@ type scanWay struct {
 	noDetails bool            // names are listed page by page, and each secret is read
 }
 
-func (p *poller) readSecrets(ctx context.Context, in engineMount, at enginePlaces, missing sets.Set[string], skipped *skips) error {
-	now, way := p.options.Now(), p.ways[in.name()]
+func (r *mountRead) readSecrets(ctx context.Context) error {
+	now, way := r.options.Now(), r.ways[r.in.name()]
 	if way == nil || !now.Before(way.until) {
 		way = &scanWay{until: now.Add(scanAgain), listed: map[string]bool{}}
-		p.ways[in.name()] = way
+		r.ways[r.in.name()] = way
 	}
 	if !way.noDetails {
-		err := p.readDetails(ctx, in, way, missing, skipped)
+		err := r.readDetails(ctx, way)
 		if err == nil || !unscannable(err) {
 			return err
 		}
 		way.noDetails = true
 	}
-	return p.readListed(ctx, in, at, missing, skipped)
+	return r.readListed(ctx)
 }
 
 // unscannable reports whether the store does not support such a request, the token's policy does not allow it, or the answer is too long.
@@ -49,15 +47,15 @@ func unscannable(err error) bool {
 	return errors.Is(err, errNotThere) || errors.Is(err, errAnswer) || errors.Is(err, errTooLong)
 }
 
-// readDetails scans a mount, or else those of its folders that fit into one answer. It has at most maxScanned secrets in memory at a time.
-func (p *poller) readDetails(ctx context.Context, in engineMount, way *scanWay, missing sets.Set[string], skipped *skips) error {
+// readDetails scans the mount, or else those of its folders that fit into one answer. It has at most maxScanned secrets in memory at a time.
+func (r *mountRead) readDetails(ctx context.Context, way *scanWay) error {
 	var list func(folder, after string) ([]string, error)
 	list = func(folder, after string) (names []string, err error) {
 		query, isScan := pageAfter(after), after == "" && !way.listed[folder]
 		if isScan {
 			query = url.Values{"scan": {"true"}}
 		}
-		secrets, got, err := p.metadata.client.details(ctx, in, folder, query)
+		secrets, got, err := r.metadata.client.details(ctx, r.in, folder, query)
 		switch {
 		case errors.Is(err, errNotThere) && (folder+after != "" || isScan && !got.warned):
 			return nil, nil // The names are complete, or the folder is empty or does not exist any more.
@@ -67,8 +65,8 @@ func (p *poller) readDetails(ctx context.Context, in engineMount, way *scanWay, 
 		case err != nil:
 			return nil, err
 		}
-		skipped.read.asked += len(secrets)
-		p.observeAll(ctx, in, folder, secrets, got, missing)
+		r.skipped.read.asked += len(secrets)
+		r.observeAll(ctx, folder, secrets, got)
 		if !isScan { // A scan includes the folders.
 			for _, one := range secrets {
 				names = append(names, one.path)
@@ -76,49 +74,49 @@ func (p *poller) readDetails(ctx context.Context, in engineMount, way *scanWay, 
 		}
 		return names, nil
 	}
-	return walk(in, list, func(string) error { return nil }, skipped)
+	return r.walk(list, func(string) error { return nil })
 }
 
 // observeAll observes the secrets in an answer about a folder, and removes them from missing. Those with malformed metadata are read alone later.
-func (p *poller) observeAll(ctx context.Context, in engineMount, folder string, secrets []scannedSecret, got reply, missing sets.Set[string]) {
+func (r *mountRead) observeAll(ctx context.Context, folder string, secrets []scannedSecret, got reply) {
 	for _, one := range secrets {
 		path := folder + one.path
 		switch {
 		case strings.HasSuffix(path, "/"):
 		case !one.ok:
-			missing.Insert(path)
+			r.missing.Insert(path)
 		case one.state != Gone:
-			missing.Delete(path)
-			o := p.config.observation(in, path, got.asked, got.received)
+			r.missing.Delete(path)
+			o := r.config.observation(r.in, path, got.asked, got.received)
 			o.Version, o.State, o.At = one.version, one.state, one.at
-			p.outlet.emitPolled(ctx, o)
+			r.outlet.emitPolled(ctx, o)
 		}
 	}
 }
 
-// readListed reads each secret or role that a mount lists, and removes it from missing.
-func (p *poller) readListed(ctx context.Context, in engineMount, at enginePlaces, missing sets.Set[string], skipped *skips) error {
+// readListed reads each secret or role that the mount lists, and removes it from missing.
+func (r *mountRead) readListed(ctx context.Context) error {
 	var paths []string
 	list := func(folder, after string) ([]string, error) {
-		return p.metadata.client.list(ctx, in.namespace, in.path+"/"+at.list+"/"+folder, after)
+		return r.metadata.client.list(ctx, r.in.namespace, r.in.path+"/"+r.at.list+"/"+folder, after)
 	}
-	err := walk(in, list, func(name string) error {
+	err := r.walk(list, func(name string) error {
 		if len(paths) == maxSecrets {
-			return fmt.Errorf("%s: %w", in.path, errTooMany)
+			return fmt.Errorf("%s: %w", r.in.path, errTooMany)
 		}
-		paths = append(paths, at.secret+name)
-		missing.Delete(at.secret + name)
+		paths = append(paths, r.at.secret+name)
+		r.missing.Delete(r.at.secret + name)
 		return nil
-	}, skipped)
+	})
 	if err != nil {
 		return err
 	}
-	errs := p.readEach(ctx, paths, p.observe(ctx, in))
-	skipped.read.add(errs...)
+	errs := r.observeEach(ctx, paths)
+	r.skipped.read.add(errs...)
 	if len(errs) > 0 && !slices.Contains(errs, nil) {
 		return errs[0]
 	}
-	return skipped.rest(errs)
+	return r.skipped.rest(errs)
 }
 
 // These limit a mount that is not scanned in one request. Each page of a folder counts as a folder.
@@ -138,16 +136,16 @@ func pageAfter(name string) url.Values {
 	return query
 }
 
-// walk lists the folders of a mount page by page, and calls found with the path of each secret or role in them. It skips folders that the token may
+// walk lists the folders of the mount page by page, and calls found with the path of each secret or role in them. It skips folders that the token may
 // not list. A page may be shorter than requested, because a policy of OpenBao can limit it: the last one has no names.
-func walk(in engineMount, list func(folder, after string) ([]string, error), found func(path string) error, skipped *skips) error {
+func (r *mountRead) walk(list func(folder, after string) ([]string, error), found func(path string) error) error {
 	ignored := false // the store has ignored the parameters and returns all names
 	for folders, pages := []string{""}, 0; len(folders) > 0; {
 		folder := folders[len(folders)-1]
 		folders = folders[:len(folders)-1]
 		for after := ""; after == "" || !ignored; pages++ {
 			names, err := list(folder, after)
-			if failed := skipped.noteList(folder, after, err); failed != nil {
+			if failed := r.skipped.noteList(folder, after, err); failed != nil {
 				return failed
 			}
 			all := len(names)
@@ -162,7 +160,7 @@ func walk(in engineMount, list func(folder, after string) ([]string, error), fou
 			}
 			folders = append(folders, below...)
 			if pages+len(folders) >= maxFolders {
-				return fmt.Errorf("%s: %w", in.path, errTooMany)
+				return fmt.Errorf("%s: %w", r.in.path, errTooMany)
 			}
 			after = slices.Max(names)
 		}

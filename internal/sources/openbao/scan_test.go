@@ -129,7 +129,7 @@ func TestAVeryLargeMountIsScannedInPartsThatCanBeHeld(t *testing.T) {
 				found[at] = true
 				return true
 			})
-			err := p.readSecrets(t.Context(), secretMount, placesOf[events.EngineKV], sets.Set[string]{}, &skips{})
+			err := readOf(p).readSecrets(t.Context())
 			if missed := slices.Index(found, false); err != nil || missed >= 0 {
 				t.Fatalf("%v; one not found is at %d", err, missed)
 			}
@@ -150,7 +150,7 @@ func TestAFolderThatIsTooLargeIsNotScannedAgainSoon(t *testing.T) {
 		scans int
 	}{{0, 1}, {time.Minute, 1}, {scanAgain, 2}} {
 		now, found = now.Add(poll.after), 0
-		testkit.Must(t, p.readSecrets(t.Context(), secretMount, placesOf[events.EngineKV], sets.Set[string]{}, &skips{}))
+		testkit.Must(t, readOf(p).readSecrets(t.Context()))
 		if store.scans != poll.scans || found != len(store.paths) {
 			t.Errorf("%v later: %d scans, want %d; found %d of %d", poll.after, store.scans, poll.scans, found, len(store.paths))
 		}
@@ -158,6 +158,10 @@ func TestAFolderThatIsTooLargeIsNotScannedAgainSoon(t *testing.T) {
 }
 
 var secretMount = engineMount{namespace: events.RootNamespace, path: "secret", engine: events.EngineKV}
+
+func readOf(p *poller) *mountRead {
+	return &mountRead{poller: p, in: secretMount, at: placesOf[events.EngineKV], missing: sets.Set[string]{}}
+}
 
 // scannerOf returns a poller of a store that holds at most that many secrets of an answer.
 func scannerOf(t *testing.T, store *pagingStore, most int, now func() time.Time, sink func(Observation) bool) *poller {

@@ -12,29 +12,22 @@ type skips struct {
 	listed, read tally // of folders, and of their content
 }
 
-// tolerate adds the error if retries are useless, and reports whether it did.
-func (s *skips) tolerate(err error) bool {
-	if !final(err) {
-		return false
-	}
-	if !hasKindOf(s.errs, err) {
-		s.errs = append(s.errs, err)
-	}
-	return true
-}
-
-// rest returns the first error that is not tolerated.
+// rest keeps the errors for which retries are useless, and returns the first other one.
 func (s *skips) rest(errs []error) error {
 	for _, err := range errs {
-		if err != nil && !s.tolerate(err) {
+		switch {
+		case err == nil:
+		case !final(err):
 			return err
+		case !hasKindOf(s.errs, err):
+			s.errs = append(s.errs, err)
 		}
 	}
 	return nil
 }
 
-// noteList counts a folder with its first page, and returns an error that is not tolerated. A mount whose root cannot be listed is read in another
-// way, or not at all.
+// noteList counts a folder with its first page, and returns an error that is not to be skipped. A mount whose root cannot be listed is read in
+// another way, or not at all.
 func (s *skips) noteList(folder, after string, err error) error {
 	if err != nil && folder == "" {
 		return err
