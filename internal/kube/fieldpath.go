@@ -95,14 +95,15 @@ func (p FieldPath) Texts(object any) []string {
 	return texts
 }
 
-// Pointer returns the path as a JSON pointer. It returns false if the path leads through lists.
-func (p FieldPath) Pointer() (string, bool) {
-	names, plain := p.Names()
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// JSONPointer returns the JSON pointer of a field, given the names of the fields on the path to it.
+func JSONPointer(names ...string) string {
 	var pointer strings.Builder
 	for _, name := range names {
-		pointer.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+		pointer.WriteString("/" + pointerEscapes.Replace(name))
 	}
-	return pointer.String(), plain
+	return pointer.String()
 }
 
 func (s step) from(value any) []any {

@@ -168,6 +168,5 @@ func fieldOf(text string) (w wish, problem string) {
 	case len(names) > maxNames:
 		return wish{}, fmt.Sprintf("has more than %d names", maxNames)
 	}
-	pointer, _ := path.Pointer()
-	return wish{path: path, pointer: pointer, names: names}, ""
+	return wish{path: path, pointer: kube.JSONPointer(names...), names: names}, ""
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // key names a resource.
@@ -185,7 +186,7 @@ func leaves(at string, set map[string]any) []string {
 		if !isField {
 			continue
 		}
-		pointer := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(field)
+		pointer := at + kube.JSONPointer(field)
 		if below, ok := value.(map[string]any); ok && len(below) > 0 {
 			list = append(list, leaves(pointer, below)...)
 			continue

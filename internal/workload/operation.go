@@ -2,7 +2,8 @@ package workload
 
 import (
 	"slices"
-	"strings"
+
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // operation is one operation of a JSON patch. If one fails, the API server applies none of them.
@@ -26,11 +27,6 @@ func remove(path string) operation { return operation{"remove", path, nil} }
 
 // begin adds an empty object, and fails if one exists by now, because its content must not be lost.
 func begin(path string) []operation { return []operation{test(path, nil), add(path, struct{}{})} }
-
-// pointer escapes a name for use in a JSON pointer.
-func pointer(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
-}
 
 // ownAnnotations is the path of the annotations of the workload itself.
 const ownAnnotations = "/metadata/annotations"
@@ -64,7 +60,7 @@ func (s stored) text(name string) string {
 
 // unchanged returns a test that an annotation has the value that was read.
 func (s stored) unchanged(name string) operation {
-	path := ownAnnotations + "/" + pointer(name)
+	path := ownAnnotations + kube.JSONPointer(name)
 	if text, ok := s.find(name); ok {
 		return test(path, text)
 	}
@@ -73,13 +69,12 @@ func (s stored) unchanged(name string) operation {
 
 // write returns the operations that set an annotation if it has the value that was read. An empty text removes it.
 func (s stored) write(name, text string) []operation {
-	path, tested := ownAnnotations+"/"+pointer(name), s.unchanged(name)
-	_, exists := s.find(name)
+	tested := s.unchanged(name)
 	switch {
 	case text != "":
-		return []operation{tested, add(path, text)}
-	case exists:
-		return []operation{tested, remove(path)}
+		return []operation{tested, add(tested.Path, text)}
+	case tested.Value != nil:
+		return []operation{tested, remove(tested.Path)}
 	}
 	return []operation{tested}
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // reloadedFrom is Reloader's marker.
@@ -34,7 +35,7 @@ func (w *Workload) marks(template string, write Write, record map[string]RolledF
 	if has == nil || len(known) == 0 {
 		return nil
 	}
-	marker, containers := template+"/metadata/annotations/"+pointer(AnnotationReloadedFrom), template+"/spec/containers"
+	marker, containers := template+"/metadata/annotations"+kube.JSONPointer(AnnotationReloadedFrom), template+"/spec/containers"
 	places := has.places(known)
 	operations := append([]operation{test(marker, has.marker)}, has.unchanged(containers, places)...)
 	if w.byVariable {

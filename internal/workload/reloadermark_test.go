@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -144,7 +145,7 @@ func TestVariablesAreSetWhereTheSourceIsRead(t *testing.T) {
 				want = append(want, strings.ReplaceAll(line, "$db", value))
 			}
 			testkit.WantEqual(t, "operations", want, operationsOf(t, p))
-			if !strings.Contains(string(p.Body), pointer(annotationRevision)) || len(value) != 40 {
+			if !strings.Contains(string(p.Body), kube.JSONPointer(annotationRevision)) || len(value) != 40 {
 				t.Errorf("the value is %s, in the patch %s", value, p.Body)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
 
@@ -20,7 +21,7 @@ func writtenBy(t *testing.T, p Patch, annotation string) (any, bool) {
 	t.Helper()
 	operations := operationsIn(t, p)
 	for _, o := range operations {
-		if o.Op != "test" && o.Path == "/metadata/annotations/"+pointer(annotation) {
+		if o.Op != "test" && o.Path == "/metadata/annotations"+kube.JSONPointer(annotation) {
 			return o.Value, true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keyturn/keyturn/internal/events"
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // strategy is how the pods of a kind are replaced.
@@ -60,7 +61,7 @@ var annotating = strategy{
 
 // annotate returns the operations that write a mark into the annotations at a path. Traced says that these have an earlier trace context.
 func annotate(annotations string, traced bool, m mark) []operation {
-	at := func(name string) string { return annotations + "/" + pointer(name) }
+	at := func(name string) string { return annotations + kube.JSONPointer(name) }
 	operations := []operation{add(at(annotationRevision), m.revision), add(at(events.AnnotationCause), m.cause)}
 	switch {
 	case m.traceparent != "":

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/keyturn/keyturn/internal/kube"
 )
 
 // annotationTriggeredAt, on an object of a target whose trigger is a time, is the time that the last roll wrote.
@@ -27,15 +29,6 @@ func (t targetTrigger) isAnnotation() bool {
 	return !t.ofMap && len(t.names) > 0 && t.names[0] == "metadata"
 }
 
-// pointer returns the JSON pointer of the first names.
-func (t targetTrigger) pointer(names int) string {
-	var path strings.Builder
-	for _, name := range t.names[:names] {
-		path.WriteString("/" + pointer(name))
-	}
-	return path.String()
-}
-
 // read reads the value of an object's trigger and adds it to the template, because a change of the trigger replaces the pods.
 func (t targetTrigger) read(object map[string]any, template *corev1.PodTemplateSpec, of *targetParts) {
 	var at any = object
@@ -44,7 +37,7 @@ func (t targetTrigger) read(object map[string]any, template *corev1.PodTemplateS
 		at = fields[name]
 		container := t.ofMap || i < len(t.names)-1
 		if at == nil && container && !t.isAnnotation() { // If the object has no annotations, the record adds them.
-			of.missing = append(of.missing, t.pointer(i+1))
+			of.missing = append(of.missing, kube.JSONPointer(t.names[:i+1]...))
 		}
 	}
 	if t.ofMap {
@@ -70,7 +63,7 @@ func (t targetTrigger) strategy() strategy {
 	if t.ofMap {
 		return strategy{
 			change: func(w *Workload, _ string, m mark) []operation {
-				return append(t.begin(w), annotate(t.pointer(len(t.names)), w.stored.traced, m)...)
+				return append(t.begin(w), annotate(kube.JSONPointer(t.names...), w.stored.traced, m)...)
 			},
 			revision: annotating.revision,
 			where:    strings.Join(t.names, "."),
@@ -97,7 +90,7 @@ func (t targetTrigger) begin(w *Workload) []operation {
 // set returns the operations that change a field if it still has the value that was read.
 func (t targetTrigger) set(w *Workload, _ string, m mark) []operation {
 	// The operator removes a fixed text after it has acted on it. Until then, the patch fails.
-	path, value, held := t.pointer(len(t.names)), t.text, any(nil)
+	path, value, held := kube.JSONPointer(t.names...), t.text, any(nil)
 	switch t.value {
 	case valueRevision:
 		value, held = m.revision, w.target.trigger
@@ -106,7 +99,7 @@ func (t targetTrigger) set(w *Workload, _ string, m mark) []operation {
 	}
 	operations := append(t.begin(w), test(path, held), add(path, value))
 	if t.value == valueTime {
-		operations = append(operations, add(ownAnnotations+"/"+pointer(annotationTriggeredAt), value))
+		operations = append(operations, add(ownAnnotations+kube.JSONPointer(annotationTriggeredAt), value))
 	}
 	return slices.Concat(operations, annotate(ownAnnotations, w.stored.metaTraced, m))
 }
