@@ -86,14 +86,15 @@ func (k Kind) object(meta *metav1.ObjectMeta) object {
 	return o
 }
 
-// storedOf reads the stored parts. The names are those of further annotations that a patch writes.
-func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, names ...string) stored {
+// storedOf reads the stored parts. PausedAt is the key of Reloader's annotation that a patch writes.
+func storedOf(meta *metav1.ObjectMeta, template *corev1.PodTemplateSpec, pausedAt string) stored {
 	s := stored{annotated: meta.Annotations != nil, templateAnnotated: template.Annotations != nil}
 	_, s.metaTraced = meta.Annotations[events.AnnotationTraceparent]
 	_, s.traced = template.Annotations[events.AnnotationTraceparent]
-	names = append(names, annotationRolled, annotationReverted, annotationLast,
-		events.AnnotationHold, annotationRolledNow, annotationRolledAt, annotationRolls)
-	for _, name := range names {
+	for _, name := range []string{
+		pausedAt, annotationRolled, annotationReverted, annotationLast,
+		events.AnnotationHold, annotationRolledNow, annotationRolledAt, annotationRolls,
+	} {
 		if text, ok := meta.Annotations[name]; ok {
 			s.annotations = append(s.annotations, annotation{name, text})
 		}

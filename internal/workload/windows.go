@@ -98,7 +98,7 @@ func parseCron(text string) (*cron.SpecSchedule, error) {
 	if strings.ContainsAny(text, "=@") {
 		return nil, errors.New("want five fields of cron, without a zone before them")
 	}
-	parsed, err := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(text)
+	parsed, err := cron.ParseStandard(text)
 	if err != nil {
 		return nil, fmt.Errorf("reading the fields of cron: %w", err)
 	}
