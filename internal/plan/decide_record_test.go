@@ -103,7 +103,7 @@ func TestDecideComparesWithTheRecord(t *testing.T) {
 // A content that comes and goes may be in pods that started in between.
 func TestDecideRollsForAContentThatCameAndWentUnlessItWasQuick(t *testing.T) {
 	now := written.Add(time.Hour)
-	quick, slow := Memory{Now: now, Since: now.Add(-LongWait)}, Memory{Now: now, Since: now.Add(-LongWait - time.Second)}
+	quick, slow := Memory{Now: now, Since: now.Add(-longWait)}, Memory{Now: now, Since: now.Add(-longWait - time.Second)}
 	had := changeOf(func(c *events.Change) { c.ResourceVersion, c.ChangedAt = "90", "" })
 	with := func(memory Memory, from *events.Change) Memory {
 		memory.Base, memory.GapFrom, memory.From = cameLive.Base, cameLive.GapFrom, from

@@ -132,11 +132,8 @@ func (q *question) byDeletion() Reason {
 // isMadeAfter reports whether the workload or its pod template was certainly written after the watcher saw the deletion of the source. It compares
 // times, because the event lacks the resourceVersion of the deletion.
 func (q *question) isMadeAfter() bool {
-	made := q.w.Created
-	if q.w.TemplateWritten.After(made) {
-		made = q.w.TemplateWritten
-	}
-	return !q.now.Time.IsZero() && made.After(q.now.Time.Add(clockMargin))
+	seen := q.now.Time.Add(clockMargin)
+	return !q.now.Time.IsZero() && (q.w.Created.After(seen) || q.w.TemplateWritten.After(seen))
 }
 
 // isBack reports whether the source exists again after the workload was rolled without it, so that the pods have none of its content.

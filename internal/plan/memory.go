@@ -7,8 +7,8 @@ import (
 	"github.com/keyturn/keyturn/internal/workload"
 )
 
-// LongWait is how long a change may wait before pods may have started meanwhile.
-const LongWait = 5 * time.Second
+// longWait is how long a change may wait before pods may have started meanwhile.
+const longWait = 5 * time.Second
 
 // Memory is what a leader remembers of a workload and a source, in addition to the state of the workload. The zero value remembers nothing. If the
 // workload has a record of the source, memory may spare it a roll but never causes one.
@@ -37,7 +37,7 @@ type Base struct {
 }
 
 // isFresh reports whether pods cannot have started since the first undecided change.
-func (m Memory) isFresh() bool { return !m.Since.IsZero() && m.Now.Sub(m.Since) <= LongWait }
+func (m Memory) isFresh() bool { return !m.Since.IsZero() && m.Now.Sub(m.Since) <= longWait }
 
 // hasWaited reports whether pods may have started since the first undecided change, with content that no longer exists.
 func (q *question) hasWaited() bool {

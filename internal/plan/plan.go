@@ -109,9 +109,7 @@ func (q *question) lacksContent(cameBack bool) Reason {
 		return Changed // The template is the one from before the roll, and perhaps so are the pods.
 	case q.isTemplateNewer() && q.w.IsReplacingPods():
 		return PodsStarting
-	case q.isTemplateNewer():
-		return PodsNewer
-	case q.isBornAfter():
+	case q.isTemplateNewer() || q.isBornAfter():
 		return PodsNewer
 	case cameBack:
 		return Changed // Pods that started meanwhile may have read the other content.

@@ -86,14 +86,7 @@ func (q *question) isNoteOver() bool {
 // startedWithout reports whether pods may have started before the source was created. If the source existed when the cluster was first watched, they
 // may have if nobody else has written the workload since, as its template is then older than the source. The actuator's own writes do not count.
 func (q *question) startedWithout() bool {
-	if q.now.Since.IsZero() {
-		return true
-	}
-	written := q.w.Created
-	if q.w.Edited.After(written) {
-		written = q.w.Edited
-	}
-	return written.Before(q.now.Since)
+	return q.now.Since.IsZero() || q.w.Created.Before(q.now.Since) && q.w.Edited.Before(q.now.Since)
 }
 
 // waited reports whether the pods could not start before the source appeared. Pods that served by then have read an earlier source of this name.
