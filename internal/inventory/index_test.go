@@ -108,7 +108,7 @@ func TestTheAnswerToAPatchIsNotTakenForMoreThanItIs(t *testing.T) {
 func TestALaterListTellsSinceWhenAWorkloadMayWantASource(t *testing.T) {
 	relinked := 0
 	x := indexWith(workload.Reading{}, func(workload.Key) {}, func(workload.Key) { relinked++ })
-	store := kube.StoreOf[*workload.Workload](t.Context(), &kindStore{Index: x, kind: deployments})
+	store := kube.StoreOf[*workload.Workload](t.Context(), &kindStore{Index: x, kind: deployments, lists: kube.NewFirstLists()})
 	list := func(version string, objects ...any) {
 		t.Helper()
 		testkit.Must(t, store.Replace(objects, version))

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -82,7 +83,8 @@ func polled(t *testing.T, namespaces ...string) (*listing, *Index, *poller) {
 		l.write(namespace)
 	}
 	x := indexOf()
-	p := newPoller(&kindStore{Index: x, kind: deployments}, l, slog.New(slog.NewTextHandler(&l.log, nil)), time.Now)
+	store := &kindStore{Index: x, kind: deployments, lists: kube.NewFirstLists()}
+	p := newPoller(store, l, slog.New(slog.NewTextHandler(&l.log, nil)), time.Now)
 	go func() { _ = p.run(t.Context()) }()
 	synctest.Wait()
 	return l, x, p

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/keyturn/keyturn/internal/kube"
 	"github.com/keyturn/keyturn/internal/workload"
 	"github.com/keyturn/keyturn/tests/testkit"
 )
@@ -185,7 +186,7 @@ func TestWhatOwnsAWorkloadAndIsGoneHandsOverWhatHasChangedSince(t *testing.T) {
 	x.Listed(widget, "")
 	wantDependents(t, x, "at first", widget.Key())
 	k, _ := kinds.Named("widget")
-	store := &kindStore{Index: x, kind: k, seen: "20"}
+	store := &kindStore{Index: x, kind: k, lists: kube.NewFirstLists(), seen: "20"}
 	store.unserve(written)
 	if owner := x.Get(gadget.Key()).Runs; owner != (workload.Key{}) {
 		t.Errorf("when the kind of the owner is not served any more, it is rolled through %v", owner)

@@ -21,9 +21,8 @@ func kindScope(k workload.Kind, namespace string) string { return kube.Scope(k.R
 type kindStore struct {
 	*Index
 	kind      workload.Kind
-	namespace string // empty: all
-	// lists records each list. If it is nil, nothing waits for lists.
-	lists *kube.FirstLists
+	namespace string           // empty: all
+	lists     *kube.FirstLists // records each list
 	// seen is the newest resourceVersion up to which all states were seen. It is empty before the first list.
 	seen string
 	// isUnwatchable says that the workloads may not be watched, and that this was logged.
@@ -66,19 +65,13 @@ func (s *kindStore) Replace(_ context.Context, workloads []*workload.Workload, v
 	s.replaceAt(s.place(), workloads, s.seen)
 	s.seen = version
 	s.Serve(s.place(), version, isFirst)
-	s.synced()
-}
-
-func (s *kindStore) synced() {
-	if s.lists != nil {
-		s.lists.Listed(s.where())
-	}
+	s.lists.Listed(s.where())
 }
 
 // unserve handles a kind that the API server no longer serves. Its workloads are kept, because they may still exist.
 func (s *kindStore) unserve(now time.Time) {
 	s.Unserve(s.place(), s.seen, now)
-	s.synced()
+	s.lists.Listed(s.where())
 }
 
 // unservedFor is how long changes wait for the API server to serve a kind again. A CRD that is deleted and created again, or an API server under

@@ -67,7 +67,7 @@ func newSide(t *testing.T, kinds workload.Kinds, reading workload.Reading, sink 
 	s.index = indexWith(reading, hear("changed"), hear("relinked"))
 	s.read = s.index.Read
 	for _, kind := range kinds {
-		s.stores[kind.Name] = kube.StoreOf(t.Context(), sink(&kindStore{Index: s.index, kind: kind}))
+		s.stores[kind.Name] = kube.StoreOf(t.Context(), sink(&kindStore{Index: s.index, kind: kind, lists: kube.NewFirstLists()}))
 	}
 	return s
 }
