@@ -36,7 +36,7 @@ func reduce(doing string, err error, wishes []wish) *failure {
 	}
 	status := answer.Status()
 	f.code, f.why = status.Code, status.Reason
-	if known := http.StatusText(int(f.code)); known == "" || !isReason(f.why) {
+	if http.StatusText(int(f.code)) == "" || !isReason(f.why) {
 		f.why = ""
 	}
 	if status.Details == nil {

@@ -68,7 +68,6 @@ const listPatience = 10 * time.Second
 type Projector struct {
 	options    Options
 	kinds      []*kind
-	index      *index
 	reflectors *reflectors
 	loop       *loop
 }
@@ -98,7 +97,7 @@ func New(o Options) (*Projector, error) {
 	}
 	l.index = newIndex(digests, l.queue.Add)
 	l.apply = &applier{client: o.Client, dynamic: o.Dynamic, index: l.index}
-	return &Projector{options: o, kinds: kinds, index: l.index, reflectors: newReflectors(o.Dynamic, l.index, kinds, o.Logger), loop: l}, nil
+	return &Projector{options: o, kinds: kinds, reflectors: newReflectors(o.Dynamic, l.index, kinds, o.Logger), loop: l}, nil
 }
 
 // Ready returns nil after all resources have been listed, and before that an error about the missing ones.
@@ -147,7 +146,7 @@ func (p *Projector) Run(ctx context.Context, b *bus.Bus) error {
 // receive queues the resources that want the Secret of a change.
 func (p *Projector) receive(ctx context.Context, durable string, d *bus.Delivery) {
 	of := source{namespace: d.Change.Source.Namespace, name: d.Change.Source.Name}
-	keys := p.index.all(func(t *target) bool { return t.reads(of) })
+	keys := p.loop.index.all(func(t *target) bool { return t.reads(of) })
 	if len(keys) == 0 {
 		d.Done(ctx, nil)
 		return
@@ -160,7 +159,7 @@ func (p *Projector) receive(ctx context.Context, durable string, d *bus.Delivery
 
 func (p *Projector) resync(ctx context.Context) {
 	for kube.Sleep(ctx, p.options.Resync) {
-		for _, k := range p.index.all(func(*target) bool { return true }) {
+		for _, k := range p.loop.index.all(func(*target) bool { return true }) {
 			p.loop.queue.Add(k)
 		}
 	}

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -59,11 +60,8 @@ func (r *reporter) tell(ctx context.Context, t *target, of result, causes []*cau
 	}
 	span.End()
 	p := events.Projection{
-		Cluster: r.bus.Cluster(), Verb: of.reason.verb(), ResourceVersion: t.version, Time: r.now(), Trace: events.TraceFrom(ctx),
-		Target: t.workload(), Reason: of.reason.String(), Message: of.message,
-	}
-	if of.version != "" {
-		p.ResourceVersion = of.version
+		Cluster: r.bus.Cluster(), Verb: of.reason.verb(), ResourceVersion: cmp.Or(of.version, t.version), Time: r.now(),
+		Trace: events.TraceFrom(ctx), Target: t.workload(), Reason: of.reason.String(), Message: of.message,
 	}
 	if len(causes) > 0 {
 		p.Cause = causes[len(causes)-1].delivery.Change.ID()
