@@ -128,9 +128,6 @@ func verbatim(value string) string { return value }
 
 // inJSON quotes the value for the inside of a JSON string.
 func inJSON(value string) string {
-	quoted, err := json.Marshal(value)
-	if err != nil {
-		return "" // A string can always be encoded.
-	}
+	quoted, _ := json.Marshal(value) // A string can always be encoded.
 	return string(quoted[1 : len(quoted)-1])
 }
