@@ -1,13 +1,13 @@
 package forcesync
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/externalsecret"
@@ -20,7 +20,7 @@ type Index struct {
 	secrets  map[types.NamespacedName]*externalsecret.ExternalSecret
 	clusters map[types.NamespacedName]*metav1.ObjectMeta    // ClusterExternalSecrets, which have no namespace
 	stores   map[types.NamespacedName]*externalsecret.Store // also ClusterSecretStores, which have no namespace
-	by       map[any]map[types.NamespacedName]struct{}      // the names of the ExternalSecrets by their keys
+	by       map[any]sets.Set[types.NamespacedName]         // the names of the ExternalSecrets by their keys
 }
 
 type (
@@ -33,7 +33,7 @@ func NewIndex() *Index {
 	return &Index{
 		signal: make(chan struct{}, 1), secrets: make(map[types.NamespacedName]*externalsecret.ExternalSecret),
 		clusters: make(map[types.NamespacedName]*metav1.ObjectMeta), stores: make(map[types.NamespacedName]*externalsecret.Store),
-		by: make(map[any]map[types.NamespacedName]struct{}),
+		by: make(map[any]sets.Set[types.NamespacedName]),
 	}
 }
 
@@ -87,7 +87,7 @@ func (x *Index) put(obj metav1.Object, gone bool) {
 			x.replace(o, gone)
 		}
 	case *externalsecret.Store:
-		users := slices.Collect(maps.Keys(x.by[name]))
+		users := x.by[name].UnsortedList()
 		for _, user := range users {
 			x.link(x.secrets[user], false)
 		}
@@ -147,13 +147,12 @@ func (x *Index) link(es *externalsecret.ExternalSecret, in bool) {
 		keys = append(keys, place.Key)
 	}
 	for _, key := range keys {
-		if x.by[key] == nil {
-			x.by[key] = make(map[types.NamespacedName]struct{})
-		}
-		if x.by[key][nameOf(es)] = struct{}{}; !in {
-			delete(x.by[key], nameOf(es))
-		}
-		if len(x.by[key]) == 0 {
+		switch users := x.by[key]; {
+		case in && users == nil:
+			x.by[key] = sets.New(nameOf(es))
+		case in:
+			users.Insert(nameOf(es))
+		case users.Delete(nameOf(es)).Len() == 0:
 			delete(x.by, key)
 		}
 	}
