@@ -43,7 +43,7 @@ type surroundings struct {
 	dirty     *dirtySet
 	state     *state
 	syncIndex *forcesync.Index
-	snapshots *atomic.Pointer[snapshot]
+	snapshots atomic.Pointer[snapshot]
 }
 
 // New returns an Actuator. If options are not valid, the error has a line for each problem.
@@ -69,7 +69,7 @@ func New(options Options) (*Actuator, error) {
 	dirty := newDirtySet()
 	a := &Actuator{surroundings: surroundings{
 		options: options, kinds: kinds, log: options.Logger.With("component", "actuator"),
-		dirty: dirty, state: newState(options, dirty), syncIndex: forcesync.NewIndex(), snapshots: new(atomic.Pointer[snapshot]),
+		dirty: dirty, state: newState(options, dirty), syncIndex: forcesync.NewIndex(),
 	}}
 	a.inventory = inventory.New(inventory.Options{
 		Clients: options.clients(), Kinds: kinds, Reading: reading, Namespaces: options.Namespaces, IgnoreNamespaces: options.IgnoreNamespaces,

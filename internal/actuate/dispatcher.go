@@ -45,7 +45,7 @@ func (d *dispatcher) dispatch(ctx context.Context) {
 			d.awaitKind(ctx, p)
 		default:
 			d.debounce.drop(p)
-			d.notes.releaseAll(ctx, p, plan.WorkloadGone)
+			d.notes.releaseGone(ctx, p)
 		}
 	}
 }

@@ -21,11 +21,10 @@ type rollouts struct {
 	followed map[workload.Key]*rollout
 	// told contains the revision of the last reported roll of each existing workload.
 	told map[workload.Key]string
-	// slots are taken by the rollouts in progress. If isCounted is false, they are counted when the next slot is needed.
-	slots     *fair.Slots
-	isCounted bool
-	problems  map[workload.Key]problem
-	resumed   time.Time
+	// slots are taken by the rollouts in progress. If nil, they are counted when the next slot is needed.
+	slots    *fair.Slots
+	problems map[workload.Key]problem
+	resumed  time.Time
 	// doubted contains the workloads that a failed patch may have rolled.
 	doubted map[workload.Key]doubt
 	shadows map[workload.Key]shadow
@@ -97,7 +96,7 @@ func (o *rollouts) full(namespace string) plan.Reason {
 	if o.options.MaxRollouts == 0 {
 		return plan.None // This avoids counting all rollouts in progress for each decision.
 	}
-	if !o.isCounted {
+	if o.slots == nil {
 		o.countSlots()
 	}
 	if !o.slots.MayTake(namespace) {
@@ -107,7 +106,7 @@ func (o *rollouts) full(namespace string) plan.Reason {
 }
 
 func (o *rollouts) countSlots() {
-	o.isCounted, o.slots = true, fair.NewSlots(o.options.MaxRollouts, len(o.options.Namespaces) == 1)
+	o.slots = fair.NewSlots(o.options.MaxRollouts, len(o.options.Namespaces) == 1)
 	for key := range o.followed {
 		if o.hasSlot(key) {
 			o.slots.Take(key.Namespace)

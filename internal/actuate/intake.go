@@ -3,7 +3,10 @@ package actuate
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/forcesync"
@@ -133,15 +136,8 @@ func (i *intake) reconsider(ctx context.Context, key workload.Key) {
 		i.waiting[key] = struct{}{}
 		return
 	}
-	sources := make(map[events.Source]struct{})
-	for _, source := range i.state.concerning(w) {
-		sources[source] = struct{}{}
-	}
-	for _, source := range w.Owed() {
-		sources[source] = struct{}{}
-	}
 	lacks := w.IsRecordLost()
-	for source := range sources {
+	for source := range sets.New(slices.Concat(i.state.concerning(w), w.Owed())...) {
 		lacks = i.find(ctx, w, source) || lacks
 	}
 	if lacks {

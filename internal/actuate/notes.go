@@ -164,9 +164,10 @@ func (n *notes) release(ctx context.Context, w *workload.Workload, change *pendi
 	change.event.release()
 }
 
-func (n *notes) releaseAll(ctx context.Context, p *pending, reason plan.Reason) {
+// releaseGone ends the pending changes of a workload that was deleted.
+func (n *notes) releaseGone(ctx context.Context, p *pending) {
 	for source, change := range p.changes {
-		decision := plan.Decision{Source: source, Reason: reason}
+		decision := plan.Decision{Source: source, Reason: plan.WorkloadGone}
 		addDecision(change.event.span, decision)
 		n.release(ctx, p.seen, change, decision)
 	}

@@ -103,7 +103,7 @@ type Options struct {
 	Progress *telemetry.Progress
 	// WhileLeading runs while this actuator leads, and must return soon after its context is done. Nil means nothing.
 	WhileLeading func(ctx context.Context, b *bus.Bus)
-	// Unfit returns why this actuator must not lead now, nil if it may. An unfit leader gives up the Lease. Nil, the default, means always fit.
+	// Unfit returns why this actuator must not lead now, nil if it may, which is the default. An unfit leader gives up the Lease.
 	Unfit func() error
 }
 

@@ -36,7 +36,7 @@ func newOrders(t *term) *orders {
 
 // review discards the snapshots with a workload. Call it when the workload, its pending changes, its patch or its rollout has changed.
 func (o *orders) review(key workload.Key) {
-	o.rollouts.isCounted = false
+	o.rollouts.slots = nil
 	delete(o.members, key)
 	delete(o.byNamespace, key.Namespace)
 	if len(o.debounce.peers[key.Namespace]) > 0 {

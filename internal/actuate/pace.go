@@ -2,8 +2,9 @@ package actuate
 
 import (
 	"maps"
-	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/keyturn/keyturn/internal/events"
 	"github.com/keyturn/keyturn/internal/plan"
@@ -26,7 +27,7 @@ type pacedRoll struct {
 	step int
 	// of contains what the consecutive rolls were for. fresh counts those after the first that were for something new; without repetitions, the
 	// distance would have doubled only fresh times.
-	of    map[rolledKey]struct{}
+	of    sets.Set[rolledKey]
 	fresh int
 }
 
@@ -54,12 +55,7 @@ func rolledKeys(doing []plan.Decision) []rolledKey {
 }
 
 // isFresh reports whether one of the keys is new to the consecutive rolls.
-func (r pacedRoll) isFresh(keys []rolledKey) bool {
-	return slices.ContainsFunc(keys, func(key rolledKey) bool {
-		_, was := r.of[key]
-		return !was
-	})
-}
+func (r pacedRoll) isFresh(keys []rolledKey) bool { return !r.of.HasAll(keys...) }
 
 // distance returns the shortest time from a roll to the next one, at first twice --settle. In Reloader's mode it is zero.
 func (a *admission) distance(step int) time.Duration {
@@ -114,7 +110,7 @@ func (a *admission) paceEnd(p *pending, w *workload.Workload, doing []plan.Decis
 // rolled records a roll or reload in place of a workload.
 func (a *admission) rolled(r *task) {
 	last, keys := a.lastRoll(r.workload), rolledKeys(r.decisions)
-	next := pacedRoll{at: r.decided, of: make(map[rolledKey]struct{}, len(keys))}
+	next := pacedRoll{at: r.decided, of: sets.New(keys...)}
 	if d := a.distance(last.step); !last.at.IsZero() && r.pending.first.Sub(last.at) < d+max(d, paceQuiet) {
 		next.step, next.fresh = min(last.step+1, paceSteps), last.fresh
 		if last.isFresh(keys) {
@@ -123,14 +119,11 @@ func (a *admission) rolled(r *task) {
 		}
 		maps.Copy(next.of, last.of)
 	}
-	for _, key := range keys {
-		next.of[key] = struct{}{}
-	}
 	a.rolls[r.key()] = next
 }
 
 // forget drops the rolls whose distance is reset, and the count of slots, because some rollouts wait for a time.
 func (a *admission) forget() {
-	a.rollouts.isCounted = false
+	a.rollouts.slots = nil
 	maps.DeleteFunc(a.rolls, func(_ workload.Key, last pacedRoll) bool { return a.now().Sub(last.at) > 2*paceMax })
 }

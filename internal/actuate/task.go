@@ -1,6 +1,7 @@
 package actuate
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -51,12 +52,7 @@ type task struct {
 }
 
 // key is the workload that must not have another task meanwhile.
-func (r *task) key() workload.Key {
-	if r.restores != (workload.Key{}) {
-		return r.restores
-	}
-	return r.workload.Key()
-}
+func (r *task) key() workload.Key { return cmp.Or(r.restores, r.workload.Key()) }
 
 // context returns ctx with the decision's span and without its cancellation, as a started patch is finished.
 func (r *task) context(ctx context.Context) context.Context {
@@ -115,10 +111,7 @@ func (r *task) newest() *pendingChange { return r.causes[len(r.causes)-1] }
 
 // older orders changes by resourceVersion, and then by source.
 func older(a, b *pendingChange) int {
-	if order := events.CompareVersions(a.change.ResourceVersion, b.change.ResourceVersion); order != 0 {
-		return order
-	}
-	return strings.Compare(a.change.Source.String(), b.change.Source.String())
+	return cmp.Or(events.CompareVersions(a.change.ResourceVersion, b.change.ResourceVersion), bySource(a, b))
 }
 
 // maxCause is the length of a cause, in bytes, after which further sources are only counted. Users read it on the pod template.
