@@ -11,9 +11,8 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
+// sum is the part of an HMAC that is kept: its first bytes.
 type sum = events.Sum
-
-const sumSize = len(sum{}) // bytes that are kept of an HMAC
 
 // fingerprints contains the fingerprints of one object, made with one key of the ring.
 type fingerprints struct {
@@ -27,13 +26,13 @@ type keyFingerprint struct {
 	sum  sum
 }
 
-// newFingerprints makes the fingerprints of a source's data. The names are the keys of the data, sorted.
+// newFingerprints makes the fingerprints of a source's data with a key of the ring. The names are the keys of the data, sorted.
 //
 // The hashed text begins with the identity of the object, so that nobody can see that two objects have the same value. The
 // length precedes each part, so that two contents cannot collide when their parts are joined.
-func newFingerprints(keyID string, secret []byte, source events.Source, names []string, data map[string][]byte) fingerprints {
-	f := fingerprints{keyID: keyID, keys: make([]keyFingerprint, 0, len(names))}
-	mac, identity := hmac.New(sha256.New, secret), identityOf("key", source)
+func newFingerprints(with ringKey, source events.Source, names []string, data map[string][]byte) fingerprints {
+	f := fingerprints{keyID: with.id, keys: make([]keyFingerprint, 0, len(names))}
+	mac, identity := hmac.New(sha256.New, with.secret), identityOf("key", source)
 	var text []byte // everything but the values, which are not copied
 	for _, name := range names {
 		mac.Reset()
@@ -78,7 +77,7 @@ func appendLength(text []byte, length int) []byte {
 
 func truncated(mac hash.Hash) sum {
 	var full [sha256.Size]byte
-	return sum(mac.Sum(full[:0])[:sumSize])
+	return sum(mac.Sum(full[:0]))
 }
 
 // under returns the fingerprints that were made with the key of the id.

@@ -72,7 +72,9 @@ func mustLast(t testing.TB, change events.Change) *LastEvent {
 }
 
 // printed is a fingerprint under the key with the id, of one digit.
-func printed(keyID, digit string) string { return "k" + keyID + ":" + strings.Repeat(digit, 2*sumSize) }
+func printed(keyID, digit string) string {
+	return "k" + keyID + ":" + strings.Repeat(digit, 2*len(sum{}))
+}
 
 // customOf is a custom resource with the content, in JSON.
 func customOf(t testing.TB, content string) *unstructured.Unstructured {

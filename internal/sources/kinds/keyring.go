@@ -84,7 +84,7 @@ func (r *Keyring) fingerprint(source events.Source, data map[string][]byte) []fi
 	names := slices.Sorted(maps.Keys(data))
 	result := make([]fingerprints, 0, len(r.keys))
 	for _, k := range r.keys {
-		result = append(result, newFingerprints(k.id, k.secret, source, names, data))
+		result = append(result, newFingerprints(k, source, names, data))
 	}
 	return result
 }

@@ -7,8 +7,10 @@
 package kinds
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +33,34 @@ type Kind interface {
 	// Assess compares an object with the last event of its source, which is nil if there is none, and returns the next event, or false if there is
 	// nothing to publish. It does not set the cluster and the time. The event's Trace is that of its cause, if known.
 	Assess(v View, before *LastEvent, o State) (events.Change, bool)
+}
+
+// sourceKinds is the table of the kinds of sources.
+var sourceKinds = []Kind{configMapKind{}, secretKind{}, externalSecretKind{}, certificateKind{}, secretProviderClassKind{}}
+
+// Select returns the table entries of the kinds. It returns an error for a kind that is unknown or listed twice.
+func Select(names []string) ([]Kind, error) {
+	var selected []Kind
+	for n, name := range names {
+		i := slices.Index(Names(), name)
+		if i < 0 {
+			return nil, fmt.Errorf("--sources: %q, want any of %s", name, strings.Join(Names(), ", "))
+		}
+		if slices.Contains(names[:n], name) {
+			return nil, fmt.Errorf("--sources: %q, want each kind once", strings.Join(names, ","))
+		}
+		selected = append(selected, sourceKinds[i])
+	}
+	return selected, nil
+}
+
+// Names lists the kinds of sources that can be watched.
+func Names() []string {
+	names := make([]string, 0, len(sourceKinds))
+	for _, kind := range sourceKinds {
+		names = append(names, string(kind.Listing().Kind))
+	}
+	return names
 }
 
 const (

@@ -133,7 +133,8 @@ func nameOf(kind events.Kind, meta metav1.Object) events.Source {
 	return events.Source{Kind: kind, Namespace: unique.Make(meta.GetNamespace()).Value(), Name: meta.GetName()}
 }
 
-// GetObjectMeta returns the metadata by which a reflector identifies the object while a list is streamed. It is made on demand, because it would be most of the object's size.
+// GetObjectMeta returns the metadata by which a reflector identifies the object while a list is streamed. It is made on demand, because it would be
+// most of the object's size.
 func (o *Object) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Name: o.Source.Name, Namespace: o.Source.Namespace, UID: o.UID, ResourceVersion: o.ResourceVersion}
 }

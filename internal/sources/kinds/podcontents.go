@@ -42,7 +42,7 @@ func (c *PodContents) Added(now *Object) {
 	if status.rewritten {
 		content = nil
 	}
-	c.put(now.UID, podContent{pod: status.pod, content: content})
+	c.put(now, content)
 }
 
 // Updated records a new state of a status, or another status with the name, as after an interrupted watch. If the status now belongs to another pod,
@@ -57,7 +57,7 @@ func (c *PodContents) Updated(before, now *Object) {
 	}
 	isStart := before.fingerprints == nil && !earlier.unversioned
 	if before.UID != now.UID || status.pod != earlier.pod || isStart {
-		c.put(now.UID, podContent{pod: status.pod, content: now.fingerprints})
+		c.put(now, now.fingerprints)
 	}
 }
 
@@ -68,10 +68,10 @@ func (c *PodContents) Removed(last *Object) {
 	delete(c.had, last.UID)
 }
 
-func (c *PodContents) put(status types.UID, content podContent) {
+func (c *PodContents) put(now *Object, content []fingerprints) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.had[status] = content
+	c.had[now.UID] = podContent{pod: now.podStatus().pod, content: content}
 }
 
 // of returns the states of pods that have something mounted, the oldest status first. It omits a status that the handler has not received yet: the
