@@ -30,8 +30,8 @@ type informerOptions struct {
 	handler  *objectHandler
 }
 
-// informer caches the objects of a kind in one namespace, or in all of them, reduced, and tells the handler what changes. It has less to keep for each
-// object than client-go's informers, and passes a change on in one goroutine. It implements kube.Sink.
+// informer caches the objects of a kind in one namespace, or in all of them, reduced, and tells the handler what changes. It has less to keep for
+// each object than client-go's informers, and passes a change on in one goroutine. It implements kube.Sink.
 type informer struct {
 	*informerOptions
 	kind      kinds.Listed
@@ -60,7 +60,8 @@ func (i *informer) run(ctx context.Context, check requestCheck) error {
 	case events.KindSecret:
 		reflector.Resource, reflector.Example = upToDate[*corev1.SecretList]{i.client.CoreV1().Secrets(i.namespace), labels}, &corev1.Secret{}
 	case events.KindConfigMap:
-		reflector.Resource, reflector.Example = upToDate[*corev1.ConfigMapList]{i.client.CoreV1().ConfigMaps(i.namespace), labels}, &corev1.ConfigMap{}
+		configMaps := i.client.CoreV1().ConfigMaps(i.namespace)
+		reflector.Resource, reflector.Example = upToDate[*corev1.ConfigMapList]{configMaps, labels}, &corev1.ConfigMap{}
 	default:
 		reflector.Client, reflector.Example = i.dynamic, &unstructured.Unstructured{}
 		reflector.Resource = upToDate[*unstructured.UnstructuredList]{i.dynamic.Resource(listing.Resource).Namespace(i.namespace), labels}

@@ -68,7 +68,6 @@ func again(last *kinds.LastEvent) (events.Change, bool) {
 	}
 	change := last.Change("", events.Source{})
 	change.Previous, change.Trace = "", events.TraceContext{}
-	// Workloads that were created after a deletion do not roll for it.
 	if change.Verb != events.VerbDeleted && change.Store == nil {
 		change.Time = time.Time{}
 	}

@@ -39,20 +39,16 @@ func (s scope) lists(namespace string) bool {
 	return kube.Includes(s.names, s.ignored, namespace)
 }
 
-// namespaceFilter selects namespaces by their labels. With an empty selector it matches all namespaces and makes no requests. It implements kube.Sink.
+// namespaceFilter selects namespaces by their labels. With an empty selector, it matches all namespaces and makes no requests. It implements
+// kube.Sink.
 type namespaceFilter struct {
 	client   kubernetes.Interface
 	selector labels.Selector
-	sources  namespaceHandler
+	handler  *objectHandler
 
 	mu       sync.RWMutex
 	selected map[string]bool // whether each existing namespace is selected; nil before the first list
 	listed   atomic.Bool     // the first list has been handled
-}
-
-// namespaceHandler handles the sources of a namespace that comes into scope.
-type namespaceHandler interface {
-	enterNamespace(namespace string, as arrival)
 }
 
 // arrival is how a namespace came into scope.
@@ -64,8 +60,8 @@ const (
 	byList                    // it was in scope when namespaces were first listed
 )
 
-func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, sources namespaceHandler) *namespaceFilter {
-	return &namespaceFilter{client: client, selector: selector, sources: sources}
+func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, handler *objectHandler) *namespaceFilter {
+	return &namespaceFilter{client: client, selector: selector, handler: handler}
 }
 
 // run keeps the filter in line with the API server until ctx is done.
@@ -130,9 +126,9 @@ func (f *namespaceFilter) enter(namespace *corev1.Namespace, was, known bool, as
 	switch {
 	case was || !f.selects(namespace):
 	case known:
-		f.sources.enterNamespace(namespace.Name, byLabel)
+		f.handler.enterNamespace(namespace.Name, byLabel)
 	default:
-		f.sources.enterNamespace(namespace.Name, as)
+		f.handler.enterNamespace(namespace.Name, as)
 	}
 }
 
