@@ -211,7 +211,7 @@ func askForKeys(ctx context.Context, logger *slog.Logger, own func(ctx context.C
 func (s *Single) takeFiles(ctx context.Context, logger *slog.Logger, fingerprint bool) error {
 	dir := s.Actuator.Embedded.StoreDir
 	var err error
-	if s.Actuator.Embedded.Reader, err = embedded.ReaderFile(filepath.Join(dir, "reader.nk"), rand.Reader); err != nil {
+	if s.Actuator.Embedded.Reader, err = embedded.ReaderFile(filepath.Join(dir, "reader.nk")); err != nil {
 		return fmt.Errorf("--nats-store-dir: %w", err)
 	}
 	if !fingerprint {

@@ -185,8 +185,6 @@ type serverLog struct {
 	last   error
 }
 
-var _ server.Logger = (*serverLog)(nil)
-
 func (l *serverLog) log(level slog.Level, format string, v []any) {
 	if ctx := context.Background(); l.logger.Enabled(ctx, level) {
 		l.logger.Log(ctx, level, "nats-server", "text", fmt.Sprintf(format, v...))

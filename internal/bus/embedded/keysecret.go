@@ -111,6 +111,3 @@ type KeyOptions struct {
 	Random io.Reader    // the source of the keys: crypto/rand.Reader, except in tests; required
 	Logger *slog.Logger // logs which keys were created and which existed; required
 }
-
-// renewal is the reason why a CA or a certificate is written, or notDue.
-type renewal string

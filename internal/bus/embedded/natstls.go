@@ -159,6 +159,9 @@ func natsNames(namespace string) []string {
 	return []string{natsService, service, service + ".svc", service + ".svc.cluster.local", "localhost", "127.0.0.1", "::1"}
 }
 
+// renewal is the reason why a CA or a certificate is written, or notDue.
+type renewal string
+
 const (
 	notDue      renewal = ""
 	missing     renewal = "there is none"

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -69,8 +68,8 @@ func (k *Keys) check() error {
 }
 
 // ReaderFile returns the public key of the user for people's commands, whose seed is in a file. It creates a missing file. No error quotes the seed.
-func ReaderFile(path string, random io.Reader) (string, error) {
-	pair, err := userFile(path, readerUser, random)
+func ReaderFile(path string) (string, error) {
+	pair, err := userFile(path, readerUser)
 	if err != nil {
 		return "", err
 	}
@@ -83,14 +82,14 @@ func ownUser(dir string) (nkeys.KeyPair, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return userFile(filepath.Join(dir, ownUserName+".nk"), ownUserName, rand.Reader)
+	return userFile(filepath.Join(dir, ownUserName+".nk"), ownUserName)
 }
 
 // userFile returns the user whose seed is in a file. It creates a missing file. No error quotes the seed.
-func userFile(path, name string, random io.Reader) (nkeys.KeyPair, error) {
+func userFile(path, name string) (nkeys.KeyPair, error) {
 	seed, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		user, err := newUser(random, name)
+		user, err := newUser(rand.Reader, name)
 		if err != nil {
 			return nil, fmt.Errorf("generating the nats user %s: %w", name, err)
 		}

@@ -93,9 +93,9 @@ func TestASecretThatLacksItsKeyIsRefused(t *testing.T) {
 
 func TestTheReaderBesideTheStreamsStaysTheSame(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reader.nk")
-	first, err := ReaderFile(path, rand.Reader)
+	first, err := ReaderFile(path)
 	testkit.Must(t, err)
-	next, err := ReaderFile(path, rand.Reader)
+	next, err := ReaderFile(path)
 	testkit.Must(t, err)
 	if first != next || !nkeys.IsValidPublicUserKey(first) {
 		t.Errorf("got %q and then %q", first, next)
@@ -103,7 +103,7 @@ func TestTheReaderBesideTheStreamsStaysTheSame(t *testing.T) {
 	seed, err := os.ReadFile(path)
 	testkit.Must(t, err)
 	testkit.Must(t, os.WriteFile(path, seed[:20], 0o600))
-	if _, err := ReaderFile(path, rand.Reader); err == nil || strings.Contains(err.Error(), string(seed[:12])) {
+	if _, err := ReaderFile(path); err == nil || strings.Contains(err.Error(), string(seed[:12])) {
 		t.Errorf("half a seed: got %v, want an error that does not quote it", err)
 	}
 }
@@ -112,7 +112,7 @@ func TestTheReaderBesideTheStreamsStaysTheSame(t *testing.T) {
 func TestAKeyHasItsFileOnceItIsWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reader.nk")
 	testkit.Must(t, os.WriteFile(path+".new", nil, 0o600)) // What a crash leaves now.
-	_, err := ReaderFile(path, rand.Reader)
+	_, err := ReaderFile(path)
 	testkit.Must(t, err)
 	if _, err := os.Stat(path + ".new"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want that what was begun is the file now", err)
