@@ -97,7 +97,7 @@ func (b *Bus) PublishWatched(ctx context.Context, scope events.Scope, at time.Ti
 	if err != nil {
 		return err
 	}
-	if _, err := b.store(ctx, events.StreamChanges, msg.Subject, msg, id, jetstream.WithMsgTTL(retention)); err != nil {
+	if _, err := b.store(ctx, msg, id, jetstream.WithMsgTTL(retention)); err != nil {
 		return fmt.Errorf("publishing on %s: %w", msg.Subject, err)
 	}
 	return nil

@@ -24,9 +24,7 @@ func Connect(ctx context.Context, opts ConnectOptions, further ...nats.Option) (
 	if err := events.ValidateCluster(opts.Cluster); err != nil {
 		return nil, fmt.Errorf("cluster %w", err)
 	}
-	if opts.URL == "" {
-		opts.URL = nats.DefaultURL
-	}
+	opts.URL = cmp.Or(opts.URL, nats.DefaultURL)
 	shown, err := Redact(opts.URL)
 	if err != nil {
 		return nil, err

@@ -117,10 +117,10 @@ func (b *Bus) publish(ctx context.Context, msg *nats.Msg, id, sharer string, opt
 		if err := b.record(ctx, msg, id, sharer); err != nil {
 			return nil, err
 		}
-		return b.store(ctx, events.StreamChanges, msg.Subject, msg, id, options...)
+		return b.store(ctx, msg, id, options...)
 	}
 	r := b.beginRecording(ctx, msg, id, sharer)
-	ack, err := b.store(ctx, events.StreamChanges, msg.Subject, msg, id, options...)
+	ack, err := b.store(ctx, msg, id, options...)
 	// In case of a conflict, another watcher is storing it there.
 	if late := b.recorded(ctx, r); late != nil && !isConflict(late) && !errors.Is(err, ErrTooLarge) {
 		b.owe(ctx, r, late)
@@ -128,14 +128,13 @@ func (b *Bus) publish(ctx context.Context, msg *nats.Msg, id, sharer string, opt
 	return ack, err
 }
 
-func (b *Bus) store(
-	ctx context.Context, stream, subject string, msg *nats.Msg, id string, options ...jetstream.PublishOpt,
-) (*jetstream.PubAck, error) {
+// store sends the message to CHANGES, and returns the answer.
+func (b *Bus) store(ctx context.Context, msg *nats.Msg, id string, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	options = append([]jetstream.PublishOpt{jetstream.WithMsgID(id), jetstream.WithExpectStream(stream)}, options...)
-	ack, err := b.js.PublishMsg(ctx, hop(ctx, subject, msg), options...)
-	return ack, b.explain(ctx, stream, msg, err)
+	options = append([]jetstream.PublishOpt{jetstream.WithMsgID(id), jetstream.WithExpectStream(events.StreamChanges)}, options...)
+	ack, err := b.js.PublishMsg(ctx, hop(ctx, msg.Subject, msg), options...)
+	return ack, b.explain(ctx, events.StreamChanges, msg, err)
 }
 
 // explain returns the error of a stream about a message. It adds the sizes if the message is too large, and logs if the stream is full.

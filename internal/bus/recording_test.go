@@ -151,7 +151,7 @@ func TestAWatcherThatBeginsStoresOnHISTORYWhatIsOnCHANGESAlone(t *testing.T) {
 		msg, of, err := b.message(c.Encode)
 		testkit.Must(t, err)
 		published(t, func() error {
-			return errIn(b.store(t.Context(), events.StreamChanges, msg.Subject, msg, of+id, options...))
+			return errIn(b.store(t.Context(), msg, of+id, options...))
 		})
 	}
 	for _, tt := range []struct {

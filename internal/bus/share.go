@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -50,13 +51,10 @@ func newHistoryShare(stream jetstream.Stream, now func() time.Time, log *slog.Lo
 		return h
 	}
 	h.stored = seen.State.Bytes
-	age := config.MaxAge
-	if age == 0 {
-		age = retention
-	}
 	h.half = uint64(config.MaxBytes / 2)
 	share := config.MaxBytes / 2 / shares
-	h.month, h.hour = events.NewBudget(share, age, share/8), events.NewBudget(share, shortly, share/8)
+	h.month = events.NewBudget(share, cmp.Or(config.MaxAge, retention), share/8)
+	h.hour = events.NewBudget(share, shortly, share/8)
 	return h
 }
 
