@@ -66,12 +66,13 @@ func (a *Actuator) connect(ctx context.Context, r *runtime) (*nats.Conn, error) 
 	if err != nil {
 		return nil, err
 	}
-	if replicas == 0 {
-		return connection, a.guard(ctx, r, connection, nil)
-	}
 	js, err := jetstream.New(connection)
 	if err != nil {
 		return nil, fmt.Errorf("opening jetstream: %w", err)
+	}
+	if replicas == 0 {
+		a.guard(ctx, r, js, nil)
+		return connection, nil
 	}
 	if replicas > 1 {
 		a.majority = bus.NewMajority(js)
@@ -84,7 +85,8 @@ func (a *Actuator) connect(ctx context.Context, r *runtime) (*nats.Conn, error) 
 	if err != nil {
 		return nil, err
 	}
-	return connection, a.guard(ctx, r, connection, declared)
+	a.guard(ctx, r, js, declared)
+	return connection, nil
 }
 
 // startNATS starts a server, observes it and stops it at the shutdown.
@@ -113,11 +115,7 @@ func (a *Actuator) storeSources() []*jetstream.StreamSource {
 }
 
 // guard regularly compares the streams with the required ones until the program ends.
-func (a *Actuator) guard(ctx context.Context, r *runtime, connection *nats.Conn, declared []jetstream.StreamConfig) error {
-	js, err := jetstream.New(connection)
-	if err != nil {
-		return fmt.Errorf("opening jetstream: %w", err)
-	}
+func (a *Actuator) guard(ctx context.Context, r *runtime, js jetstream.JetStream, declared []jetstream.StreamConfig) {
 	guard := bus.NewStreamGuard(js, a.Actuate.Cluster, declared, r.Logger)
 	if len(declared) > 0 {
 		guard.Compare(ctx) // reports the streams that could not be declared, before the programs refuse them
@@ -126,7 +124,6 @@ func (a *Actuator) guard(ctx context.Context, r *runtime, connection *nats.Conn,
 		guard.Run(ctx, a.guardInterval)
 		return nil
 	})
-	return nil
 }
 
 // isLeaf reports whether the server with the streams is a leaf node of a hub, so that others may reach the streams. Only such a server has a domain.

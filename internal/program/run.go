@@ -64,11 +64,7 @@ func (p *program) within(ctx context.Context, work func(ctx context.Context, r *
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if stopErr := r.stop(context.WithoutCancel(ctx)); err == nil {
-			err = stopErr
-		}
-	}()
+	defer func() { err = cmp.Or(err, r.stop(context.WithoutCancel(ctx))) }()
 	if p.SmallHeap > 0 {
 		r.Go(ctx, "memory", func(ctx context.Context) error {
 			keepSmall(ctx, p.SmallHeap)

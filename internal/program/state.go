@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -121,9 +122,7 @@ func lockFirst(flag string, dirs []string) (dir string, lock *os.File, err error
 		if lockErr == nil {
 			return dir, lock, nil
 		}
-		if err == nil {
-			err = lockErr
-		}
+		err = cmp.Or(err, lockErr)
 		if errors.Is(lockErr, errInUse) {
 			break // Do not use another directory beside the other process.
 		}
