@@ -21,19 +21,15 @@ const APIVersion = esv1.Group + "/" + esv1.Version
 
 // These are the resources of External Secrets Operator that are read.
 var (
-	ExternalSecrets        = resource("externalsecrets")
-	SecretStores           = resource("secretstores")
-	ClusterSecretStores    = resource("clustersecretstores")
-	ClusterExternalSecrets = resource("clusterexternalsecrets")
+	ExternalSecrets        = esv1.SchemeGroupVersion.WithResource("externalsecrets")
+	SecretStores           = esv1.SchemeGroupVersion.WithResource("secretstores")
+	ClusterSecretStores    = esv1.SchemeGroupVersion.WithResource("clustersecretstores")
+	ClusterExternalSecrets = esv1.SchemeGroupVersion.WithResource("clusterexternalsecrets")
 )
 
 // IsCluster reports whether a resource is cluster-scoped.
 func IsCluster(resource schema.GroupVersionResource) bool {
 	return resource == ClusterSecretStores || resource == ClusterExternalSecrets
-}
-
-func resource(plural string) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: esv1.Group, Version: esv1.Version, Resource: plural}
 }
 
 // AnnotationForceSync is the annotation by whose change the operator syncs an ExternalSecret. The operator copies it from a ClusterExternalSecret to

@@ -1,6 +1,7 @@
 package externalsecret
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"strings"
@@ -146,12 +147,7 @@ func (p *provider) found(ref *reference) (Place, bool) {
 	return place, place.api != ""
 }
 
-func (p *provider) storeNamespace() string {
-	if namespace := clean(p.namespace); namespace != "" {
-		return namespace
-	}
-	return events.RootNamespace
-}
+func (p *provider) storeNamespace() string { return cmp.Or(clean(p.namespace), events.RootNamespace) }
 
 // qualified returns a path preceded by its namespace. A store accepts a namespace in a header or in the path; this form makes both comparable.
 func qualified(namespace, text string) string {

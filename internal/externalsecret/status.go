@@ -1,6 +1,7 @@
 package externalsecret
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -95,10 +96,7 @@ func newStatus(namespace, name string, target *esv1.ExternalSecretTarget, status
 
 // targetOf returns what the ExternalSecret with the given name writes. Bound is the Secret that the operator last wrote.
 func targetOf(namespace, name string, target *esv1.ExternalSecretTarget, bound string) events.Source {
-	written := events.Source{Kind: events.KindSecret, Namespace: namespace, Name: name}
-	if target.Name != "" {
-		written.Name = target.Name
-	}
+	written := events.Source{Kind: events.KindSecret, Namespace: namespace, Name: cmp.Or(target.Name, name)}
 	switch manifest := target.Manifest; {
 	case target.CreationPolicy == esv1.CreatePolicyNone:
 		return events.Source{}
