@@ -88,15 +88,12 @@ func Parse(given map[string]string) (Annotations, error) {
 	first := make(map[string]string, len(names))
 	for _, name := range names {
 		key := *named[name]
-		other, taken := first[key]
-		if taken && slices.Contains(sharing, other) && slices.Contains(sharing, name) {
-			continue
-		}
-		if taken {
+		switch other, taken := first[key]; {
+		case !taken:
+			first[key] = name
+		case !slices.Contains(sharing, other) || !slices.Contains(sharing, name):
 			fail("%s and %s: both are %q, want a key for each", other, name, key)
-			continue
 		}
-		first[key] = name
 	}
 	return keys, errors.Join(problems...)
 }
