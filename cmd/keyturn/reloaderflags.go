@@ -61,8 +61,8 @@ var annotationFlags = map[string]string{
 
 func defaultFlags() *flagValues {
 	return &flagValues{
-		LogLevel: "info", IsArgoRollouts: "false", ReloadOnCreate: "false", ReloadOnDelete: "false", ReloadStrategy: strategyEnvVars,
-		PprofAddr: ":6060", Annotations: reloader.Default(),
+		LogLevel: "info", IsArgoRollouts: "false", ReloadOnCreate: "false", ReloadOnDelete: "false",
+		ReloadStrategy: reloader.StrategyVariables, PprofAddr: ":6060", Annotations: reloader.Default(),
 		Cluster: "default", MetricsAddr: ":9090",
 		Settle: time.Second, MaxRollsPerHour: 30,
 	}

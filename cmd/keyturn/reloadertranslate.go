@@ -17,12 +17,6 @@ import (
 	"github.com/keyturn/keyturn/internal/reloader"
 )
 
-// The values of --reload-strategy.
-const (
-	strategyEnvVars     = "env-vars"
-	strategyAnnotations = "annotations"
-)
-
 // These are the values of the actuator's --jobs.
 const (
 	jobsStart    = "start"
@@ -148,10 +142,10 @@ func (t *translation) setWorkloads() {
 	}
 	actuate.Jobs = slices.Sorted(maps.Keys(jobs))
 	switch f.ReloadStrategy {
-	case strategyAnnotations, strategyEnvVars:
-		actuate.Reloader.Strategy = f.ReloadStrategy // it has the same values
+	case reloader.StrategyMarker, reloader.StrategyVariables:
+		actuate.Reloader.Strategy = f.ReloadStrategy
 	default:
-		t.refuse("--reload-strategy", f.ReloadStrategy, strategyEnvVars+" or "+strategyAnnotations)
+		t.refuse("--reload-strategy", f.ReloadStrategy, reloader.StrategyVariables+" or "+reloader.StrategyMarker)
 	}
 }
 
