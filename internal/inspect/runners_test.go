@@ -68,7 +68,10 @@ func TestExplainSaysWhatAnAbortedRolloutHolds(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			options := optionsFor()
-			options.Kinds, options.Clients = test.kinds, workload.Clients{Typed: client, Dynamic: custom}
+			options.Clients = workload.Clients{Typed: client, Dynamic: custom}
+			if test.kinds != nil {
+				options.Kinds = test.kinds
+			}
 			said := explainSays(t, options, b, test.workload, test.want...)
 			if len(test.want) == 0 && strings.Contains(said, "abort") {
 				t.Errorf("it says that something was aborted:\n%s", said)
