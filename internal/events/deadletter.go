@@ -47,7 +47,7 @@ func (l DeadLetter) Headers(rejected map[string][]string) map[string][]string {
 	return headers
 }
 
-// ParseDeadLetter reads the letter from what Headers returned. It leaves an unreadable field empty, so that one broken letter does not hide the others.
+// ParseDeadLetter reads the letter from what Headers returned. It leaves an unreadable field empty: one broken letter must not hide the others.
 func ParseDeadLetter(header map[string][]string) (letter DeadLetter) {
 	letter.Subject, _ = percentDecode(first(header, headerSubject))
 	letter.Reason, _ = percentDecode(first(header, headerReason))

@@ -97,10 +97,18 @@ func encode(p payload) (Stored, error) {
 	trace := v.trace.Valid()
 	v.time = v.time.UTC()
 	all := append(fields{
-		{"specversion", event.CloudEventsVersionV1}, {"id", v.id}, {"source", sourceURI(v.cluster, v.component)},
-		{"type", eventType(v.kind, v.verb)}, {"subject", v.selfLink}, {"datacontenttype", jsonContentType}, {"time", v.time.Format(time.RFC3339Nano)},
-		{extCluster, v.cluster}, {extKind, string(v.kind)}, {extPartitionKey, v.cluster + "/" + v.uid},
-		{TraceparentKey, trace.Parent}, {TracestateKey, trace.State},
+		{"specversion", event.CloudEventsVersionV1},
+		{"id", v.id},
+		{"source", sourceURI(v.cluster, v.component)},
+		{"type", eventType(v.kind, v.verb)},
+		{"subject", v.selfLink},
+		{"datacontenttype", jsonContentType},
+		{"time", v.time.Format(time.RFC3339Nano)},
+		{extCluster, v.cluster},
+		{extKind, string(v.kind)},
+		{extPartitionKey, v.cluster + "/" + v.uid},
+		{TraceparentKey, trace.Parent},
+		{TracestateKey, trace.State},
 	}, v.attributes...)
 	v.attributes = slices.DeleteFunc(all, func(f field) bool { return f.text == "" && !isAttribute(f.name) })
 	return Stored{Subject: p.Subject(), envelope: v, data: data}, nil

@@ -70,7 +70,10 @@ func (f *namespaceFilter) run(ctx context.Context, check requestCheck) {
 		Resource: upToDate[*corev1.NamespaceList]{client: f.client.CoreV1().Namespaces()}, Client: f.client, Where: namespaceResource,
 		Example: &corev1.Namespace{}, Store: kube.StoreOf[*corev1.Namespace](ctx, f),
 	}
-	for pause := kube.DenialBackoff(refusedMost); reflector.Run(ctx, check) != nil && kube.Sleep(ctx, pause.Step()); {
+	for pause := kube.DenialBackoff(refusedMost); reflector.Run(ctx, check) != nil; {
+		if !kube.Sleep(ctx, pause.Step()) {
+			return
+		}
 	}
 }
 

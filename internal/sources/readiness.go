@@ -58,8 +58,7 @@ type requestCheck func(ctx context.Context, verb string, err error) error
 // permissions on the resource, and state is the installation state of a custom kind, or nil.
 func (w *watchErrors) of(resource, manifest string, state *installState) requestCheck {
 	return func(ctx context.Context, verb string, err error) error {
-		// An API server that cannot stream lists calls the request invalid.
-		if err == nil || ctx.Err() != nil || verb == "watch" && apierrors.IsInvalid(err) {
+		if !isTrouble(ctx, verb, err) {
 			return nil
 		}
 		if state != nil && apierrors.IsNotFound(err) {
@@ -85,4 +84,10 @@ func (w *watchErrors) of(resource, manifest string, state *installState) request
 		}
 		return missing
 	}
+}
+
+// isTrouble reports whether an error, which may be nil, shows that something is wrong. An API server that cannot stream lists calls such a request
+// invalid.
+func isTrouble(ctx context.Context, verb string, err error) bool {
+	return err != nil && ctx.Err() == nil && (verb != "watch" || !apierrors.IsInvalid(err))
 }
