@@ -164,7 +164,7 @@ func (n *notes) release(ctx context.Context, w *workload.Workload, change *pendi
 	change.event.release()
 }
 
-// releaseGone ends the pending changes of a workload that was deleted.
+// releaseGone ends the pending changes of a workload that no longer exists.
 func (n *notes) releaseGone(ctx context.Context, p *pending) {
 	for source, change := range p.changes {
 		decision := plan.Decision{Source: source, Reason: plan.WorkloadGone}

@@ -14,7 +14,7 @@ var (
 	// ErrConflict is wrapped by the error of Bus.PublishChange if the last event on the subject is not the expected one:
 	// another watcher of the cluster was faster. Read the subject with Bus.Last and compare again.
 	ErrConflict = errors.New("another event was published on this subject")
-	// ErrTooLarge is wrapped by the error of Bus.PublishChange if the server or the stream accepts no message of this size, because its limit was
+	// ErrTooLarge is wrapped by the error of whatever publishes if the server or the stream accepts no message of this size, because its limit was
 	// lowered since Open checked it. It may be raised again.
 	ErrTooLarge = errors.New("the event is too large for nats")
 	// ErrClaimed is wrapped by the errors of Bus.Claim and Bus.CheckClaim if another cluster has the name.

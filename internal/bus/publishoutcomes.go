@@ -49,8 +49,10 @@ func (b *Bus) PublishOutcomes(ctx context.Context, outcomes ...events.Outcome) [
 	chooseStates(batch)
 	for i := range batch {
 		if p := &batch[i]; p.state == p {
-			p.answer, p.err = b.js.PublishMsgAsync(hop(p.outcome.Trace.Context(ctx), p.msg.Subject, p.msg),
+			var err error
+			p.answer, err = b.js.PublishMsgAsync(hop(p.outcome.Trace.Context(ctx), p.msg.Subject, p.msg),
 				jetstream.WithMsgID(p.history.id), jetstream.WithExpectStream(events.StreamChanges), jetstream.WithMsgTTL(stateTTL(p.history)))
+			p.err = b.explain(ctx, events.StreamChanges, p.msg, err)
 		}
 	}
 	for i := range batch {

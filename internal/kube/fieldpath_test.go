@@ -2,6 +2,7 @@ package kube
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -125,8 +126,12 @@ func FuzzParseFieldPath(f *testing.F) {
 		if json.Unmarshal([]byte(document), &object) == nil {
 			p.Texts(object)
 		}
-		if names, plain := p.Names(); plain && len(names) == 0 {
+		names, plain := p.Names()
+		if plain && len(names) == 0 {
 			t.Fatalf("%q: got no names", path)
+		}
+		if parts := strings.Split(JSONPointer(names...), "/"); plain && len(parts) != len(names)+1 {
+			t.Fatalf("%q: the pointer of %q has %d parts", path, names, len(parts)-1)
 		}
 	})
 }

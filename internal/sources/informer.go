@@ -100,14 +100,15 @@ func (i *informer) Replace(_ context.Context, objects []*kinds.Object, version s
 	i.UpdateResourceVersion(version)
 	for _, now := range objects {
 		if earlier := before.Get(now.Source); earlier != nil {
-			before.Drop(now.Source)
 			i.handler.updated(earlier, now)
 		} else {
 			i.handler.added(now, isFirst)
 		}
 	}
 	for _, last := range before.All() {
-		i.handler.deleted(last)
+		if i.store.Get(last.Source) == nil {
+			i.handler.deleted(last)
+		}
 	}
 	i.listed.Store(true)
 }

@@ -47,7 +47,7 @@ func (s *informerSet) add(kind kinds.Listed, options *informerOptions) {
 // start starts the informers. The informers of a custom kind start as soon as the API server serves it.
 func (s *informerSet) start(ctx context.Context, running *sync.WaitGroup) {
 	if selected := s.scope.selected; !selected.selector.Empty() {
-		running.Go(func() { selected.run(ctx, s.errors.of(namespaceResource, grantNamespaces, nil)) })
+		running.Go(func() { selected.run(ctx, s.errors) })
 		running.Go(func() {
 			if cache.WaitForCacheSync(ctx.Done(), selected.hasSynced) {
 				s.errors.readiness.listed(namespaceResource)
@@ -62,19 +62,17 @@ func (s *informerSet) start(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// refusedMost bounds the delay until a kind is listed again whose list was refused.
-const refusedMost = 30 * time.Second
-
 // run runs an informer until ctx is done. That of a custom kind runs only while the API server serves it. No kind waits for another. It calls begun
 // when it begins.
 func (s *informerSet) run(ctx context.Context, kind *kindInformers, one *informer, begun func()) {
-	check, pause := s.errors.of(kind.listing.Name(), kind.listing.Grant, kind.install), kube.DenialBackoff(refusedMost)
-	for kind.install == nil || s.awaitInstalled(ctx, kind) {
-		begun()
-		if one.run(ctx, check) == nil || !kube.Sleep(ctx, pause.Step()) {
-			return
+	check := s.errors.of(kind.listing.Name(), kind.listing.Grant, kind.install)
+	s.errors.keep(ctx, func() error {
+		if kind.install != nil && !s.awaitInstalled(ctx, kind) {
+			return nil
 		}
-	}
+		begun()
+		return one.run(ctx, check)
+	})
 }
 
 // follow waits until the first list of a kind has been handled.

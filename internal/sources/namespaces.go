@@ -65,16 +65,13 @@ func newNamespaceFilter(client kubernetes.Interface, selector labels.Selector, h
 }
 
 // run keeps the filter in line with the API server until ctx is done.
-func (f *namespaceFilter) run(ctx context.Context, check requestCheck) {
+func (f *namespaceFilter) run(ctx context.Context, errors *watchErrors) {
 	reflector := kube.Reflector[runtime.Object]{
 		Resource: upToDate[*corev1.NamespaceList]{client: f.client.CoreV1().Namespaces()}, Client: f.client, Where: namespaceResource,
 		Example: &corev1.Namespace{}, Store: kube.StoreOf[*corev1.Namespace](ctx, f),
 	}
-	for pause := kube.DenialBackoff(refusedMost); reflector.Run(ctx, check) != nil; {
-		if !kube.Sleep(ctx, pause.Step()) {
-			return
-		}
-	}
+	check := errors.of(namespaceResource, grantNamespaces, nil)
+	errors.keep(ctx, func() error { return reflector.Run(ctx, check) })
 }
 
 // Reduce implements kube.Sink.

@@ -54,8 +54,9 @@ type watchErrors struct {
 // requestCheck handles the error of a request to list or watch, which may be nil. If it returns an error, nothing more is requested.
 type requestCheck func(ctx context.Context, verb string, err error) error
 
-// of returns the check for a resource, which returns the refusal of a list. A list follows each watch that streams one and fails. Manifest grants the
-// permissions on the resource, and state is the installation state of a custom kind, or nil.
+// of returns the check for a resource. It returns the refusal of a list, and that of any request for a custom kind that is not installed. A list
+// follows each watch that streams one and fails. Manifest grants the permissions on the resource, and state is the installation state of a custom
+// kind, or nil.
 func (w *watchErrors) of(resource, manifest string, state *installState) requestCheck {
 	return func(ctx context.Context, verb string, err error) error {
 		if !isTrouble(ctx, verb, err) {
@@ -70,19 +71,39 @@ func (w *watchErrors) of(resource, manifest string, state *installState) request
 			return err
 		}
 		w.readiness.failed.Store(w.now().UnixNano())
+		missing := kube.MissingPermission(resource, manifest, err)
+		if missing != nil {
+			if _, known := w.readiness.denied.Swap(resource, missing); !known {
+				w.log.ErrorContext(ctx, "permission missing", "resource", resource, "err", missing)
+			}
+		}
 		if verb == "watch" {
 			return nil
 		}
-		missing := kube.MissingPermission(resource, manifest, err)
 		if state != nil {
 			state.denied.Store(missing != nil)
 			state.troubled.Store(true)
 		}
-		if missing != nil {
-			w.readiness.denied.Store(resource, missing)
-			w.log.ErrorContext(ctx, "permission missing", "resource", resource, "err", missing)
-		}
 		return missing
+	}
+}
+
+// refusedMost bounds the delay until a kind is listed again whose list was refused.
+const refusedMost = 30 * time.Second
+
+// keep calls run again each time it returns an error, with backoff, until it returns nil or ctx is done.
+func (w *watchErrors) keep(ctx context.Context, run func() error) {
+	for pause := kube.DenialBackoff(refusedMost); ; {
+		began := w.now()
+		if run() == nil {
+			return
+		}
+		if w.now().Sub(began) > watchRetry {
+			pause = kube.DenialBackoff(refusedMost)
+		}
+		if !kube.Sleep(ctx, pause.Step()) {
+			return
+		}
 	}
 }
 

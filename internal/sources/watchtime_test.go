@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,7 +80,8 @@ func attendanceTest(t *testing.T, test func(t *testing.T, a *attendance, said *w
 
 func TestAnInformerThatFailsMayHaveMissedSomething(t *testing.T) {
 	ready, resource := &readiness{}, schema.GroupResource{Resource: "secrets"}
-	failures := &watchErrors{readiness: ready, now: func() time.Time { return epoch }, log: slog.New(slog.DiscardHandler)}
+	var log testkit.Log
+	failures := &watchErrors{readiness: ready, now: func() time.Time { return epoch }, log: slog.New(slog.NewTextHandler(&log, nil))}
 	custom, secrets := failures.of("externalsecrets", "rbac.yaml", &installState{}), failures.of("secrets", "rbac.yaml", nil)
 	if err := custom(t.Context(), "list", apierrors.NewNotFound(resource, "")); err == nil || !ready.isWatching(epoch) {
 		t.Errorf("a kind that is not installed any more is still asked for, or has something to miss: %v", err)
@@ -94,8 +96,13 @@ func TestAnInformerThatFailsMayHaveMissedSomething(t *testing.T) {
 	if state.troubled.Load() || ready.isWatching(epoch) {
 		t.Error("a kind counts as failing before its list has failed, or as watched")
 	}
-	if err := secrets(t.Context(), "list", apierrors.NewForbidden(resource, "", errors.New("no"))); err == nil {
+	forbidden := apierrors.NewForbidden(resource, "", errors.New("no"))
+	testkit.Must(t, secrets(t.Context(), "watch", forbidden)) // A list may be permitted.
+	if err := secrets(t.Context(), "list", forbidden); err == nil {
 		t.Error("what is forbidden is asked for again at once")
+	}
+	if times := strings.Count(log.String(), "permission missing"); times != 1 {
+		t.Errorf("a missing permission is logged %d times, want once", times)
 	}
 	if ready.isWatching(epoch.Add(time.Minute)) {
 		t.Error("it is said to watch a minute later")
