@@ -91,12 +91,16 @@ func TestAKindThatIsUninstalledAndInstalledAgainIsComparedThen(t *testing.T) {
 	testkit.HandleNoErrors(t)
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
 		ctx, stop := context.WithCancel(t.Context())
-		kind, isServed, watched := kindOf(t, events.KindExternalSecret), true, watch.NewFake()
+		kind := kindOf(t, events.KindExternalSecret)
+		var mu sync.Mutex // of what the API server answers
+		isServed, watched := true, watch.NewFake()
 		listed := []unstructured.Unstructured{*externalSecretOf(t, "kept", 1, "True", "1", nil), *externalSecretOf(t, "gone", 2, "True", "1", nil)}
 		client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(k8sruntime.NewScheme(),
 			map[schema.GroupVersionResource]string{kind.Listing().Resource: "ExternalSecretList"})
 		refused := apierrors.NewNotFound(kind.Listing().Resource.GroupResource(), "")
 		client.PrependReactor("list", "*", func(k8stesting.Action) (bool, k8sruntime.Object, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			if !isServed {
 				return true, nil, refused
 			}
@@ -105,6 +109,8 @@ func TestAKindThatIsUninstalledAndInstalledAgainIsComparedThen(t *testing.T) {
 			return true, list, nil
 		})
 		client.PrependWatchReactor("*", func(k8stesting.Action) (bool, watch.Interface, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			if !isServed {
 				return true, nil, refused
 			}
@@ -136,10 +142,14 @@ func TestAKindThatIsUninstalledAndInstalledAgainIsComparedThen(t *testing.T) {
 			testkit.WantEqual(t, when, want, got)
 		}
 		take("when it is listed", "gone gone false", "kept gone false")
+		mu.Lock()
 		isServed = false
 		watched.Stop()
+		mu.Unlock()
 		take("when it is not served any more")
+		mu.Lock()
 		isServed, watched, listed = true, watch.NewFake(), listed[:1]
+		mu.Unlock()
 		take("when it is served again", "gone gone true")
 		if text := log.String(); strings.Count(text, "no longer installed") != 1 || strings.Count(text, "\n") != 1 {
 			t.Errorf("want one line, that the kind is no longer installed:\n%s", text)
