@@ -20,8 +20,9 @@ const (
 type orders struct {
 	*term
 	byNamespace map[string]*plan.Order
-	members     map[workload.Key]*plan.Member
-	taken       time.Time
+	// members is keyed by the state in the index, because a key of three strings costs more to find than to read most members.
+	members map[*workload.Workload]*plan.Member
+	taken   time.Time
 	// moved contains the namespaces with changes since their waiting workloads were last looked at; looked is when that was.
 	moved  map[string]struct{}
 	looked map[string]time.Time
@@ -29,15 +30,15 @@ type orders struct {
 
 func newOrders(t *term) *orders {
 	return &orders{
-		term: t, byNamespace: make(map[string]*plan.Order), members: make(map[workload.Key]*plan.Member), moved: make(map[string]struct{}),
-		looked: make(map[string]time.Time),
+		term: t, byNamespace: make(map[string]*plan.Order), members: make(map[*workload.Workload]*plan.Member),
+		moved: make(map[string]struct{}), looked: make(map[string]time.Time),
 	}
 }
 
 // review discards the snapshots with a workload. Call it when the workload, its pending changes, its patch or its rollout has changed.
 func (o *orders) review(key workload.Key) {
 	o.rollouts.slots = nil
-	delete(o.members, key)
+	delete(o.members, o.index.Get(key))
 	delete(o.byNamespace, key.Namespace)
 	if len(o.debounce.peers[key.Namespace]) > 0 {
 		o.moved[key.Namespace] = struct{}{}
@@ -139,10 +140,10 @@ func (o *orders) of(namespace string) *plan.Order {
 }
 
 func (o *orders) member(w *workload.Workload) *plan.Member {
-	m := o.members[w.Key()]
+	m := o.members[w]
 	if m == nil {
 		m = o.read(w)
-		o.members[m.Key] = m
+		o.members[w] = m
 	}
 	return m
 }

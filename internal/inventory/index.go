@@ -71,18 +71,24 @@ func (x *Index) Get(key workload.Key) *workload.Workload {
 func (x *Index) Dependents(source events.Source) []*workload.Workload {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	found := make(map[workload.Key]*workload.Workload)
+	var found []*workload.Workload
+	var readers []linked
+	add := func(of linked, concerns func(*workload.Workload) bool) {
+		found = slices.Grow(found, len(of.few)+len(of.many))
+		for key := range of.all() {
+			isFound := slices.ContainsFunc(readers, func(of linked) bool { return of.has(key) })
+			if w := x.workloads[key]; !isFound && concerns(w) {
+				found = append(found, w)
+			}
+		}
+	}
 	for _, name := range workload.Spellings(source) {
-		for _, key := range x.bySource.of(workload.SourceNamed(source.Kind, source.Namespace, name)) {
-			found[key] = x.workloads[key]
-		}
+		of := x.bySource[workload.SourceNamed(source.Kind, source.Namespace, name)]
+		add(of, func(*workload.Workload) bool { return true })
+		readers = append(readers, of)
 	}
-	for _, key := range x.byPattern.of(source.Namespace) {
-		if w := x.workloads[key]; w.OptIn.HasPatterns(source.Kind) {
-			found[key] = w
-		}
-	}
-	return slices.Collect(maps.Values(found))
+	add(x.byPattern[source.Namespace], func(w *workload.Workload) bool { return w.OptIn.HasPatterns(source.Kind) })
+	return found
 }
 
 // All lists the workloads, in no order.

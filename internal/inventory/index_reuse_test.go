@@ -15,7 +15,7 @@ func membersOf[By comparable](l links[By]) map[By]map[workload.Key]bool {
 	all := make(map[By]map[workload.Key]bool, len(l))
 	for by := range l {
 		all[by] = make(map[workload.Key]bool)
-		for _, key := range l.of(by) {
+		for key := range l[by].all() {
 			all[by][key] = true
 		}
 	}

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -46,7 +47,15 @@ func (l links[By]) remove(by By, key workload.Key) {
 	}
 }
 
-// of lists the workloads, in no order.
-func (l links[By]) of(by By) []workload.Key {
-	return slices.AppendSeq(slices.Clone(l[by].few), maps.Keys(l[by].many))
+// all returns the workloads, in no order.
+func (of linked) all() iter.Seq[workload.Key] {
+	if of.many != nil {
+		return maps.Keys(of.many)
+	}
+	return slices.Values(of.few)
+}
+
+func (of linked) has(key workload.Key) bool {
+	_, isOne := of.many[key]
+	return isOne || slices.Contains(of.few, key)
 }

@@ -10,12 +10,12 @@ import (
 
 // joined returns a workload with the state of the workloads that run the pods of its template, if there are any. Call it with the lock.
 func (x *Index) joined(w *workload.Workload) *workload.Workload {
-	keys := x.runners.of(w.Key())
-	if len(keys) == 0 && !w.IsRun() {
+	of, hasRunner := x.runners[w.Key()]
+	if !hasRunner && !w.IsRun() {
 		return w
 	}
-	runners := make([]*workload.Workload, 0, len(keys))
-	for _, key := range keys {
+	var runners []*workload.Workload
+	for key := range of.all() {
 		if runner := x.workloads[key]; runner.Runs == w.Key() {
 			runners = append(runners, runner)
 		}
@@ -46,7 +46,7 @@ func (x *Index) rejoin(earlier, w *workload.Workload, since string) {
 // it without the lock.
 func (x *Index) settleOwned(key workload.Key, since string) {
 	x.mu.RLock()
-	owned := x.runners.of(key)
+	owned := slices.Collect(x.runners[key].all())
 	x.mu.RUnlock()
 	for _, key := range owned {
 		x.update(key, false, func(w *workload.Workload) (*workload.Workload, string) {

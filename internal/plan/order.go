@@ -107,10 +107,10 @@ func (o *Order) standing(source events.Source, change workload.RolledFor) *stand
 	}
 	var tried, candidate *Member
 	for _, m := range o.Readers(source) {
-		if m.isUnfinished(source) {
+		_, owes := m.Owes[source]
+		if m.isUnfinished(source, owes) {
 			s.lowest = earlier(s.lowest, m)
 		}
-		_, owes := m.Owes[source]
 		switch {
 		case !isSuspect || !m.Tries:
 		case m.hasChange(name, change) && m.IsRolling && !m.FailsBefore:
@@ -180,12 +180,11 @@ func (m *Member) hasChange(source string, change workload.RolledFor) bool {
 // isSame reports whether both entries are about the same change. A deletion has the version of the previous event.
 func isSame(a, b workload.RolledFor) bool { return a.SameChange(b) && a.IsDeleted() == b.IsDeleted() }
 
-// isUnfinished reports whether higher waves wait for a workload because of a source.
-func (m *Member) isUnfinished(source events.Source) bool {
+// isUnfinished reports whether higher waves wait for a workload because of a source, of which it may owe a change.
+func (m *Member) isUnfinished(source events.Source, owes bool) bool {
 	if m.FailsBefore {
 		return false
 	}
-	_, owes := m.Owes[source]
 	return m.IsRolling && slices.Contains(m.RollsFor, source.String()) || m.Goes && (owes || slices.Contains(m.Starts, source))
 }
 

@@ -181,7 +181,7 @@ func whatIsWrong(o *Order, members, going []*Member, source events.Source) strin
 		isTried = isTried || has && other.IsRolling || owes && other.HasFailed && other.CanGoFirst
 		isProven = isProven || has && other.IsReady
 		for _, m := range going {
-			if other.Wave < m.Wave && other.isUnfinished(source) {
+			if other.Wave < m.Wave && other.isUnfinished(source, owes) {
 				return m.Key.Name + " goes before " + other.Key.Name
 			}
 			if other.HasFailed && source == orderDB {
