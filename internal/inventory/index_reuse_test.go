@@ -41,6 +41,11 @@ func (w *world) compare(where string) {
 	a, b := events.Source{Kind: db.Kind, Namespace: "shop", Name: "a"}, events.Source{Kind: events.KindConfigMap, Namespace: "shop", Name: "b"}
 	for _, source := range []events.Source{db, a, b} {
 		found := reuses.index.Dependents(source)
+		for i, one := range found {
+			if slices.Contains(found[:i], one) {
+				w.Fatalf("%s: %v is a dependent of %s twice", where, one.ID, source)
+			}
+		}
 		for key, known := range reuses.index.workloads {
 			if known.OptIn.Wants(source, known.Reference(source), true).Wanted() && !slices.Contains(found, known) {
 				w.Fatalf("%s: %v wants %s, and is no dependent of it", where, key, source)

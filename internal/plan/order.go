@@ -84,7 +84,7 @@ func (o *Order) Wait(w *Member) (Reason, *Member) {
 			return PeerFailed, s.failed
 		case why != CanaryFirst && s.first != nil && s.first.Key != w.Key && (s.isTried || s.first.Wave <= w.Wave):
 			why, peer = CanaryFirst, s.first
-		case why == None && s.lowest != nil && s.lowest.Wave < w.Wave:
+		case why == None && s.lowest != nil && s.lowest.Key != w.Key && s.lowest.Wave < w.Wave:
 			why, peer = LowerWave, s.lowest
 		}
 	}

@@ -246,3 +246,16 @@ func TestWhoHasALaterChangeOfASourceHasTheEarlierOne(t *testing.T) {
 		})
 	}
 }
+
+// TestAWorkloadThatHasMovedToAHigherWaveDoesNotWaitForItself has a snapshot from before the move, with which others were compared.
+func TestAWorkloadThatHasMovedToAHigherWaveDoesNotWaitForItself(t *testing.T) {
+	before := debtorOf(orderDB)
+	o := orderOf(false, []*Member{&before})
+	if why, _ := o.Wait(&before); why != None {
+		t.Fatalf("it waits for %v at first, want nobody", why)
+	}
+	now := before.but(func(m *Member) { m.Wave = 5 })
+	if why, peer := o.Wait(&now); why != None {
+		t.Errorf("it waits for %v, %v, want nobody", why, peer.Key)
+	}
+}
