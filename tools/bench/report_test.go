@@ -60,13 +60,13 @@ func TestVerdicts(t *testing.T) {
 		{
 			name: "memory within its bounds",
 			samples: results{
-				resident: {contenderKeyturn: {60}}, resident + anonymous: {contenderKeyturn: {40}}, residentBusy: {contenderKeyturn: {110}},
+				resident: {contenderKeyturn: {88}}, resident + anonymous: {contenderKeyturn: {40}}, residentBusy: {contenderKeyturn: {138}},
 				residentBusy + anonymous: {contenderKeyturn: {90}}, peak: {contenderKeyturn: {200}},
 			},
 			want: []string{met, met, met, met, met},
 		},
 		{
-			name: "more memory", samples: results{resident: {contenderKeyturn: {61}}, peak: {contenderKeyturn: {201}}},
+			name: "more memory", samples: results{resident: {contenderKeyturn: {89}}, peak: {contenderKeyturn: {201}}},
 			want: []string{missed, missed},
 		},
 		{
