@@ -73,21 +73,23 @@ func (x *Index) Dependents(source events.Source) []*workload.Workload {
 	defer x.mu.RUnlock()
 	var found []*workload.Workload
 	var readers []linked
-	add := func(of linked, concerns func(*workload.Workload) bool) {
-		found = slices.Grow(found, len(of.few)+len(of.many))
-		for key := range of.all() {
-			isFound := slices.ContainsFunc(readers, func(of linked) bool { return of.has(key) })
-			if w := x.workloads[key]; !isFound && concerns(w) {
-				found = append(found, w)
-			}
-		}
+	isFound := func(key workload.Key) bool {
+		return slices.ContainsFunc(readers, func(of linked) bool { return of.has(key) })
 	}
 	for _, name := range workload.Spellings(source) {
 		of := x.bySource[workload.SourceNamed(source.Kind, source.Namespace, name)]
-		add(of, func(*workload.Workload) bool { return true })
+		for key := range of.all() {
+			if !isFound(key) {
+				found = append(found, x.workloads[key])
+			}
+		}
 		readers = append(readers, of)
 	}
-	add(x.byPattern[source.Namespace], func(w *workload.Workload) bool { return w.OptIn.HasPatterns(source.Kind) })
+	for key := range x.byPattern[source.Namespace].all() {
+		if w := x.workloads[key]; w.OptIn.HasPatterns(source.Kind) && !isFound(key) {
+			found = append(found, w)
+		}
+	}
 	return found
 }
 

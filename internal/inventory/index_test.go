@@ -144,6 +144,7 @@ func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
 		{name: "a path in a namespace", workload: rollOn("openbao:team-a/secret/shop/db"), path: inTeam, want: true},
 		{name: "a pattern, whose star goes over slashes", workload: rollOn("openbao:secret/*"), path: db, want: true},
 		{name: "a path in its store", workload: rollOn("openbao:bao:secret/shop/db"), path: db, want: true},
+		{name: "a path by both of its names and a pattern", workload: rollOn("openbao:secret/shop/db, openbao:secret/data/shop/db, openbao:secret/*"), path: db, want: true},
 		{name: "a path in another store", workload: rollOn("openbao:dev:secret/shop/db"), path: db},
 		{name: "a pattern in its store", workload: rollOn("openbao:bao:secret/*"), path: db, want: true},
 		{name: "an exclusion of its store", workload: rollOn("openbao:secret/*, !openbao:bao:*"), path: db},
@@ -165,9 +166,13 @@ func TestIndexFindsWhatReadsASecretStore(t *testing.T) {
 			w := readAs(t, deployments, deployment, workload.Reading{All: tt.rollAll, Stores: everyStore})
 			x.Written(w)
 			source := tt.path.Source()
-			rolls := slices.ContainsFunc(x.Dependents(source), func(w *workload.Workload) bool {
+			found := x.Dependents(source)
+			rolls := slices.ContainsFunc(found, func(w *workload.Workload) bool {
 				return w.OptIn.Wants(source, w.Reference(source), false).Wanted()
 			})
+			if len(found) > 1 {
+				t.Errorf("it is listed %d times, want once", len(found))
+			}
 			if rolls != tt.want {
 				t.Errorf("rolls: %t, want %t", rolls, tt.want)
 			}
