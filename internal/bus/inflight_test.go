@@ -80,10 +80,10 @@ func TestWhatIsInFlightIsLimitedByWhatIsAnswered(t *testing.T) {
 	}{
 		{"a fast server", func() func() error { return after(50*time.Millisecond, nil) }, most, most, 9000},
 		{"a far server that is fast", func() func() error { return after(500*time.Millisecond, nil) }, most, most, 900},
-		{"a server that is busy", func() func() error { return oneByOne(100 * time.Millisecond) }, 2, 5, 590},
+		{"a server that is busy", func() func() error { return oneByOne(200 * time.Millisecond) }, 2, 5, 290},
 		{"a server that is overloaded by others", func() func() error { return oneByOne(time.Second) }, 1, 2, 59},
 		{"a server that does not answer", func() func() error { return after(answerTimeout, errors.New("no answer")) }, 1, 1, 19},
-		{"a server that refuses at once", func() func() error { return after(50*time.Millisecond, errors.New("refused")) }, most, most, 9000},
+		{"a server that refuses at once", func() func() error { return after(50*time.Millisecond, errors.New("refused")) }, 1, 1, 1190},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -120,8 +120,13 @@ func TestAServerThatIsFastAgainGetsAsMuchAsBefore(t *testing.T) {
 			t.Errorf("%s: %d are allowed, want %d", when, limit.limit, want)
 		}
 	}
-	answered(time.Millisecond, nil)
-	want("after a prompt answer", most)
+	want("at the start", 1)
+	for range most * most {
+		answered(time.Millisecond, nil)
+	}
+	want("after prompt answers", most)
+	answered(time.Millisecond, errors.New("refused"))
+	want("after a refusal", most)
 	began := now
 	now = now.Add(time.Second)
 	for range most {
@@ -135,5 +140,5 @@ func TestAServerThatIsFastAgainGetsAsMuchAsBefore(t *testing.T) {
 	for range most * most {
 		answered(time.Millisecond, nil)
 	}
-	want("after prompt answers", most)
+	want("after prompt answers again", most)
 }
