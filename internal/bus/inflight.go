@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"errors"
 	"sync"
 	"time"
 )
@@ -20,13 +21,13 @@ type InFlight struct {
 	fastest time.Duration // the fastest response so far, which is the round trip to the server; zero before the first
 }
 
-// queueing is how much slower than the fastest response another one may be. Beyond it, publications wait for each other in the server. It is well
-// below answerTimeout, so that nothing is published twice. With 200 ms, each of 200 clusters on a hub had one in flight, and the hub took half as many
-// events: its servers agree on several of one stream at once.
-const queueing = 500 * time.Millisecond
+// queueing is how much slower than the fastest response another one may be. Beyond it, publications wait for each other in the server. It is less
+// than the half second after which nats.go gives a stream without a leader up. With 200 ms, each of 200 clusters on a hub had one in flight, and the
+// hub took half as many events: its servers agree on several of one stream at once.
+const queueing = 400 * time.Millisecond
 
-// NewInFlight returns an InFlight with a maximum number of publications. The clock is now. The limit begins at one, because all watchers of a hub that
-// is back publish at once.
+// NewInFlight returns an InFlight with a maximum number of publications. The clock is now. The limit begins at one, because many watchers may start
+// at once on one hub.
 func NewInFlight(most int, now func() time.Time) *InFlight {
 	f := &InFlight{most: most, limit: 1, now: now}
 	f.room.L = &f.mu
@@ -51,17 +52,18 @@ func (f *InFlight) Leave() {
 	f.room.Broadcast()
 }
 
-// Answered is called with the start of a publication and its error. After as many prompt responses as the limit, the limit grows by one. A late or
-// missing response halves the limit, but only if the publication began after the last halving, because those in flight at that time show the same.
+// Answered is called with the start of a publication and its error. After as many prompt responses as the limit, the limit grows by one; an
+// ErrConflict is one, any other error is not. A late or missing response halves the limit, but only if the publication began after the last halving,
+// because those in flight at that time show the same.
 func (f *InFlight) Answered(began time.Time, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at := f.now()
 	took := at.Sub(began)
-	switch isLate := took > f.fastest+queueing; {
+	switch isLate := took > f.fastest+queueing || took >= answerTimeout; {
 	case isLate && !began.Before(f.halved):
 		f.limit, f.prompt, f.halved = max(f.limit/2, 1), 0, at
-	case !isLate && err == nil:
+	case !isLate && (err == nil || errors.Is(err, ErrConflict)):
 		if f.prompt++; f.prompt >= f.limit {
 			f.limit, f.prompt = min(f.limit+1, f.most), 0
 		}

@@ -79,11 +79,12 @@ func TestWhatIsInFlightIsLimitedByWhatIsAnswered(t *testing.T) {
 		publications int
 	}{
 		{"a fast server", func() func() error { return after(50*time.Millisecond, nil) }, most, most, 9000},
-		{"a far server that is fast", func() func() error { return after(500*time.Millisecond, nil) }, most, most, 900},
-		{"a server that is busy", func() func() error { return oneByOne(200 * time.Millisecond) }, 2, 5, 290},
+		{"a far server that is fast", func() func() error { return after(800*time.Millisecond, nil) }, most, most, 590},
+		{"a server that is busy", func() func() error { return oneByOne(100 * time.Millisecond) }, 5, 6, 590},
 		{"a server that is overloaded by others", func() func() error { return oneByOne(time.Second) }, 1, 2, 59},
 		{"a server that does not answer", func() func() error { return after(answerTimeout, errors.New("no answer")) }, 1, 1, 19},
 		{"a server that refuses at once", func() func() error { return after(50*time.Millisecond, errors.New("refused")) }, 1, 1, 1190},
+		{"a server that has what another watcher published", func() func() error { return after(50*time.Millisecond, ErrConflict) }, most, most, 9000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -141,4 +142,20 @@ func TestAServerThatIsFastAgainGetsAsMuchAsBefore(t *testing.T) {
 		answered(time.Millisecond, nil)
 	}
 	want("after prompt answers again", most)
+}
+
+func TestAMissingAnswerIsLateEvenIfTheOthersTakeAlmostAsLong(t *testing.T) {
+	now := time.Now()
+	limit := NewInFlight(2, func() time.Time { return now })
+	answered := func(took time.Duration, err error, want int) {
+		t.Helper()
+		began := now
+		now = now.Add(took)
+		if limit.Answered(began, err); limit.limit != want {
+			t.Errorf("%d are allowed, want %d", limit.limit, want)
+		}
+	}
+	answered(answerTimeout-200*time.Millisecond, nil, 1)
+	answered(answerTimeout-100*time.Millisecond, nil, 2)
+	answered(answerTimeout, context.DeadlineExceeded, 1)
 }

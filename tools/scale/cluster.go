@@ -13,11 +13,12 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// workers is how many events a watcher publishes concurrently, by default. Like a watcher, a cluster has fewer in flight while the hub is slow.
+// workers is how many events a watcher publishes concurrently, by default. Like a watcher, a cluster has fewer in flight at first and while the hub
+// is slow.
 const workers = 8
 
 const (
-	// maxTries is how often the publication of an event is tried before the run is given up. Each try waits for five seconds, unless the hub
+	// maxTries is how often the publication of an event is tried before the run is given up. Each try waits for three seconds, unless the hub
 	// reports immediately that the stream has no leader.
 	maxTries = 12
 	// tryPause is the pause between two tries.
@@ -41,9 +42,7 @@ type cluster struct {
 }
 
 func newCluster(name string, sources int) *cluster {
-	return &cluster{
-		name: name, inFlight: bus.NewInFlight(workers, time.Now), versions: make([]int, sources), sequences: make([]uint64, sources),
-	}
+	return &cluster{name: name, versions: make([]int, sources), sequences: make([]uint64, sources)}
 }
 
 // names returns the names of the first clusters.
@@ -61,6 +60,7 @@ func (c *cluster) connect(ctx context.Context, h *hub) error {
 	if c.connection, err = bus.Connect(ctx, h.options(c.name, "watcher")); err != nil {
 		return err
 	}
+	c.inFlight = bus.NewInFlight(workers, time.Now)
 	c.bus, err = bus.Open(ctx, c.connection, c.name, nil)
 	return err
 }
