@@ -21,10 +21,9 @@ type InFlight struct {
 	fastest time.Duration // the fastest response so far, which is the round trip to the server; zero before the first
 }
 
-// queueing is how much slower than the fastest response another one may be. Beyond it, publications wait for each other in the server. It is less
-// than the half second after which nats.go gives a stream without a leader up. With 200 ms, each of 200 clusters on a hub had one in flight, and the
-// hub took half as many events: its servers agree on several of one stream at once.
-const queueing = 400 * time.Millisecond
+// queueing is how much slower than the fastest response another one may be. Beyond it, publications wait for each other in the server. With 400 ms,
+// 200 clusters that publish on one hub without a pause kept its servers so busy that they elected leaders.
+const queueing = 200 * time.Millisecond
 
 // NewInFlight returns an InFlight with a maximum number of publications. The clock is now. The limit begins at one, because many watchers may start
 // at once on one hub.

@@ -80,7 +80,7 @@ func TestWhatIsInFlightIsLimitedByWhatIsAnswered(t *testing.T) {
 	}{
 		{"a fast server", func() func() error { return after(50*time.Millisecond, nil) }, most, most, 9000},
 		{"a far server that is fast", func() func() error { return after(800*time.Millisecond, nil) }, most, most, 590},
-		{"a server that is busy", func() func() error { return oneByOne(100 * time.Millisecond) }, 5, 6, 590},
+		{"a server that is busy", func() func() error { return oneByOne(100 * time.Millisecond) }, 3, 4, 590},
 		{"a server that is overloaded by others", func() func() error { return oneByOne(time.Second) }, 1, 2, 59},
 		{"a server that does not answer", func() func() error { return after(answerTimeout, errors.New("no answer")) }, 1, 1, 19},
 		{"a server that refuses at once", func() func() error { return after(50*time.Millisecond, errors.New("refused")) }, 1, 1, 1190},
