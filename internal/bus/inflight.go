@@ -21,14 +21,12 @@ type InFlight struct {
 	fastest time.Duration // the fastest response so far, which is the round trip to the server; zero before the first
 }
 
-// queueing is how much slower than the fastest response another one may be. Beyond it, publications wait for each other in the server. With 400 ms,
-// 200 clusters that publish on one hub without a pause kept its servers so busy that they elected leaders.
+// queueing is how much slower than the fastest response another one may be. Beyond it, publications wait for each other in the server.
 const queueing = 200 * time.Millisecond
 
-// NewInFlight returns an InFlight with a maximum number of publications. The clock is now. The limit begins at one, because many watchers may start
-// at once on one hub.
+// NewInFlight returns an InFlight with a maximum number of publications. The clock is now.
 func NewInFlight(most int, now func() time.Time) *InFlight {
-	f := &InFlight{most: most, limit: 1, now: now}
+	f := &InFlight{most: most, limit: most, now: now}
 	f.room.L = &f.mu
 	return f
 }

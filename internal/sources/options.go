@@ -50,7 +50,7 @@ type Options struct {
 	// returns true.
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
-	// Workers is the maximum number of events that are published concurrently. At first and while NATS is slow, it is lower. Default 8.
+	// Workers is the maximum number of events that are published concurrently, which is lower while NATS is slow. Default 8.
 	Workers int
 	// LookAgain is the interval between checks for a custom kind that is not installed. Default: one minute. CheckStream is the interval between
 	// checks for lost events on the stream. Default: 30 seconds.

@@ -13,8 +13,7 @@ import (
 	"github.com/keyturn/keyturn/internal/events"
 )
 
-// workers is how many events a watcher publishes concurrently, by default. Like a watcher, a cluster has fewer in flight at first and while the hub
-// is slow.
+// workers is how many events a watcher publishes concurrently, by default. Like a watcher, a cluster has fewer in flight while the hub is slow.
 const workers = 8
 
 const (
