@@ -55,7 +55,6 @@ type scene struct {
 // play runs a test in a scene, whose clock begins at midnight of the year 2000.
 func play(t *testing.T, story func(s *scene)) {
 	t.Helper()
-	testkit.HandleNoErrors(t)
 	natstest.InBubble(t, func(t *testing.T, server *natstest.BubbleServer) {
 		s := &scene{T: t, cluster: newCluster(t), nats: server, nc: server.Connect()}
 		defer s.end()

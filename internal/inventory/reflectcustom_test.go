@@ -17,7 +17,6 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/keyturn/keyturn/internal/workload"
-	"github.com/keyturn/keyturn/tests/testkit"
 )
 
 // widgetServer is an API server with the widget web, whose kind it may not serve for a time.
@@ -120,7 +119,6 @@ func TestAKindThatIsNotServedForAMomentLosesNoWorkload(t *testing.T) {
 }
 
 func TestAKindThatIsNotServedKeepsItsWorkloadsForADay(t *testing.T) {
-	testkit.HandleNoErrors(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := &widgetServer{}
 		var mu sync.Mutex

@@ -88,7 +88,6 @@ func TestAListCountsOnceTheHandlerHasHadIt(t *testing.T) {
 }
 
 func TestAKindThatIsUninstalledAndInstalledAgainIsComparedThen(t *testing.T) {
-	testkit.HandleNoErrors(t)
 	pendingTest(t, func(t *testing.T, p *pendingSources) {
 		ctx, stop := context.WithCancel(t.Context())
 		kind := kindOf(t, events.KindExternalSecret)
