@@ -86,7 +86,7 @@ func argoCases() []argoCase {
 
 func TestRolloutsThatWaitHoldNobodyAndEndAsTheirPhaseSays(t *testing.T) {
 	t.Parallel()
-	r := newArgoRig(t, programs.Options{ActuatorArgs: []string{"--max-rollouts", "1", "--rollout-timeout", "20s"}})
+	r := newArgoRig(t, programs.Options{ActuatorArgs: []string{"--max-rollouts", "1", "--rollout-timeout", "30s"}})
 	startArgoRollouts(t)
 	r.createServices()
 	cases := argoCases()

@@ -161,7 +161,7 @@ func TestWhatAPersonUndoesIsLeftAloneUntilTheNextChange(t *testing.T) {
 	for name := range next {
 		r.secret(name, map[string]string{"password": "good"})
 		deployment := r.reading(name, name, 3, nil)
-		deployment.Spec.MinReadySeconds = 3
+		deployment.Spec.MinReadySeconds = 6
 		r.createDeployment(deployment)
 	}
 	for name := range next {

@@ -44,7 +44,7 @@ func (r *rig) patchStateful(name, patch string) {
 
 func TestAStatefulSetWhosePodsDoNotStartHoldsItsPeersUntilItIsRepaired(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms", "--rollout-timeout", "20s"}})
+	r := newRig(t, programs.Options{ActuatorArgs: []string{"--settle", "50ms", "--rollout-timeout", "30s"}})
 	r.secret("shared", map[string]string{"password": "one"})
 	r.deployStateful("broken", "shared", 2, map[string]string{"keyturn.dev/wave": "-1"})
 	r.deployStateful("nodes", "shared", 2, nil)

@@ -60,7 +60,7 @@ func TestPeopleReadTheStreamsOfAProcessAndWriteNothing(t *testing.T) {
 		{"somebody with another key", []nats.Option{nkeyOf(t)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := nats.Connect(s.ClientURL(), tt.options...)
+			_, err := nats.Connect(s.ClientURL(), append(tt.options, nats.Timeout(testkit.Patience))...)
 			if err == nil || !strings.Contains(strings.ToLower(err.Error()), "authorization") {
 				t.Errorf("got %v, want that it is refused", err)
 			}

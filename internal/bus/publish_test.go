@@ -192,7 +192,7 @@ func TestPublishRefuses(t *testing.T) {
 // A server may be restarted with another configuration while a program runs.
 func TestPublishSaysHowLargeAnEventIsThatTheServerDoesNotTake(t *testing.T) {
 	s := newServer(t, testkit.StoreDir(t))
-	s.start("127.0.0.1:-1")
+	s.start(freeAddress(t)) // which stays free while the server is away
 	s.declare()
 	b := s.bus()
 	s.restart(func() { s.configure("max_payload: 8192") })

@@ -164,7 +164,8 @@ func (h *hub) connect(user string, complaints func(error)) *nats.Conn {
 	}
 	ctx, stop := running.WithTimeout(h.Context(), testkit.Patience)
 	defer stop()
-	connection, err := bus.Connect(ctx, options, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { complaints(err) }))
+	connection, err := bus.Connect(ctx, options, nats.PingInterval(testkit.Patience), // On a busy machine a ping may have no answer.
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { complaints(err) }))
 	testkit.Must(h, err)
 	h.Cleanup(connection.Close)
 	return connection

@@ -76,7 +76,7 @@ func (r *release) tests() {
 	r.Helper()
 	done := make(chan error, 1)
 	go func() {
-		out, err := r.try("test", "keyturn", "--timeout", testkit.Patience.String())
+		out, err := r.try("test", "keyturn", "--timeout", (5 * testkit.Patience).String()) // Some of what follows has a minute each.
 		if err != nil {
 			err = fmt.Errorf("%w:\n%s", err, out)
 		}

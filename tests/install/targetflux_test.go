@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -100,7 +101,8 @@ func TestFluxReconcilesAKustomizationWhenWhatItSubstitutesChanges(t *testing.T) 
 	if got := b.applied(t.Context()); got != "three" {
 		t.Errorf("when it is complete Flux has applied %q, want three", got)
 	}
-	testkit.WantEqual(t, "the outcomes of two changes", map[events.Verb]int{events.VerbStarted: 2, events.VerbCompleted: 2}, told(t.Context()))
+	want := map[events.Verb]int{events.VerbStarted: 2, events.VerbCompleted: 2}
+	testkit.Await(t, "there are the outcomes of two changes", func(ctx context.Context) bool { return maps.Equal(told(ctx), want) })
 }
 
 // applied returns what Flux has put into the ConfigMap, empty if there is none.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/hashicorp/vault/api"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // MountKV mounts a KV store of version 1 or 2 at a path, such as "secret".
@@ -16,5 +19,15 @@ func (s *Store) MountKV(ctx context.Context, path string, version int) error {
 	if err != nil {
 		return fmt.Errorf("mount a KV store at %s: %w", path, err)
 	}
-	return nil
+	if version == 1 {
+		return nil
+	}
+	// The store prepares a mount of version 2 in the background, and refuses requests until it is done.
+	return wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		_, err := s.client.Logical().ReadWithContext(ctx, path+"/config")
+		if err != nil && strings.Contains(err.Error(), "Upgrading from non-versioned") {
+			return false, nil
+		}
+		return err == nil, err
+	})
 }
