@@ -159,7 +159,7 @@ func (b *bench) measureWithoutPods(ctx context.Context) error {
 	defer collector.Close()
 	contenders := []contender{floor.bare(), floor, keyturn}
 	if b.settings.reloader {
-		command, err := newCommand(ctx, p.cp, programsDir(p.cp), keyturn)
+		command, err := newCommand(ctx, p.cp, filepath.Join(programsDir(p.cp), "command"), keyturn)
 		if err != nil {
 			return err
 		}

@@ -51,12 +51,8 @@ func (b *bench) memories(ctx context.Context, dir string) error {
 	contenders := []contender{k}
 	if b.settings.reloader {
 		mode, errMode := newKeyturn(ctx, b.cp, filepath.Join(dir, "mode"))
-		fresh, err := newKeyturn(ctx, b.cp, filepath.Join(dir, "command"))
+		command, err := newCommand(ctx, b.cp, filepath.Join(dir, "command"), k)
 		if err := errors.Join(errMode, err); err != nil {
-			return err
-		}
-		command, err := newCommand(ctx, b.cp, filepath.Join(dir, "command"), fresh)
-		if err != nil {
 			return err
 		}
 		contenders = append(contenders, mode.reloaderMode(), command)
