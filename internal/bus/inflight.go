@@ -50,17 +50,17 @@ func (f *InFlight) Leave() {
 }
 
 // Answered is called with the start of a publication and its error. After as many prompt responses as the limit, the limit grows by one; an
-// ErrConflict is one, any other error is not. A late or missing response halves the limit, but only if the publication began after the last halving,
-// because those in flight at that time show the same.
+// ErrConflict is one, because it takes two round trips, and any other error is not. A late or missing response halves the limit, but only if the
+// publication began after the last halving, because those in flight at that time show the same.
 func (f *InFlight) Answered(began time.Time, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at := f.now()
-	took := at.Sub(began)
-	switch isLate := took > f.fastest+queueing || took >= answerTimeout; {
+	took, isConflict := at.Sub(began), errors.Is(err, ErrConflict)
+	switch isLate := took > f.fastest+queueing && !isConflict || took >= answerTimeout; {
 	case isLate && !began.Before(f.halved):
 		f.limit, f.prompt, f.halved = max(f.limit/2, 1), 0, at
-	case !isLate && (err == nil || errors.Is(err, ErrConflict)):
+	case !isLate && (err == nil || isConflict):
 		if f.prompt++; f.prompt >= f.limit {
 			f.limit, f.prompt = min(f.limit+1, f.most), 0
 		}

@@ -139,9 +139,9 @@ func TestAServerThatIsFastAgainGetsAsMuchAsBefore(t *testing.T) {
 	answered(answerTimeout, errors.New("no answer"))
 	want("without an answer", most/2)
 	for range most * most {
-		answered(time.Millisecond, ErrConflict)
+		answered(2*queueing, ErrConflict)
 	}
-	want("after prompt answers that another watcher was faster", most)
+	want("after answers of a far server that another watcher was faster", most)
 }
 
 func TestAMissingAnswerIsLateEvenIfTheOthersTakeAlmostAsLong(t *testing.T) {
