@@ -58,7 +58,7 @@ func TestACertificateRollsItsUsersOnceWhenItIsIssuedAnewAndForNothingElse(t *tes
 	manager.StopAfter(t)
 	c := &certificateRig{custom: dynamic.NewForConfigOrDie(plane.Config()), rig: newRig(t, programs.Options{
 		// cert-manager, which reads from a cache, sometimes issues a certificate again a moment after it was asked once.
-		WatcherArgs: []string{"--sources", "secret,configmap,certificate"}, ActuatorArgs: []string{"--settle", "5s"},
+		WatcherArgs: []string{"--sources", "secret,configmap,certificate"}, ActuatorArgs: []string{"--settle", "1s"},
 	})}
 	testkit.Must(t, plane.ApplyKinds(t.Context(), testbed.RBACKinds(), secretStoreRights...))
 	testkit.Must(t, plane.ApplyYAML(t.Context(), strings.NewReader(issued(c.namespace))))

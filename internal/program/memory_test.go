@@ -72,7 +72,7 @@ func TestAHeapGrowsByAShareOfWhatIsInUseAndToTheSmallOneInAnyCase(t *testing.T) 
 	}
 }
 
-func TestAfterCollectionCallsAfterEachOneUntilTheEnd(t *testing.T) {
+func TestAfterCollectionCallsAgainAndAgainUntilTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var calls atomic.Int32
 	afterCollection(ctx, func() { calls.Add(1) })
