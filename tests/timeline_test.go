@@ -38,7 +38,8 @@ func drawn(east, west *storeRig, url string) {
 			east.Fatalf("kubectl keyturn timeline: exit code %d:\n%s", got.code, got.stderr)
 		}
 		page = got.stdout
-		return strings.Contains(page, "Look at these first: 3<") && strings.Count(page, "SecretSyncedError") >= 2 && strings.Contains(page, "on-hold: somebody") && strings.Contains(page, "All ready<")
+		return strings.Contains(page, "Look at these first: 3<") && strings.Count(page, "SecretSyncedError") >= 2 &&
+			strings.Contains(page, "on-hold: somebody") && strings.Contains(page, "All ready<")
 	})
 	dir := os.Getenv(pictures)
 	if dir == "" {

@@ -49,9 +49,9 @@ func (f *InFlight) Leave() {
 	f.room.Broadcast()
 }
 
-// Answered is called with the start of a publication and its error. After as many prompt responses as the limit, the limit grows by one; an
-// ErrConflict is one, because it takes two round trips, and any other error is not. A late or missing response halves the limit, but only if the
-// publication began after the last halving, because those in flight at that time show the same.
+// Answered is called with the start of a publication and its error. After as many prompt responses as the limit, the limit grows by one. An
+// ErrConflict is one at any speed, because it takes two round trips, and no other error is. A late or missing response halves the limit, but only if
+// the publication began after the last halving, because those in flight at that time show the same.
 func (f *InFlight) Answered(began time.Time, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
