@@ -13,7 +13,7 @@ type LastChange struct {
 	Seq                                        uint64    // the event's sequence on the stream
 	UID, ResourceVersion, ChangedAt, CreatedAt string    // as in the Change
 	All                                        Sum       // the fingerprint of all keys, under the key KeyID
-	Keys                                       []LastKey // in no order; empty if Truncated is set and there are no buckets
+	Keys                                       []LastKey // sorted by name; empty if Truncated is set and there are no buckets
 	// Rare is nil for most sources, but not for a secret in a store. Copies share it, so it must not be changed.
 	Rare *RareFields
 
@@ -138,6 +138,7 @@ func (c *LastChange) lastKeys(keys map[string]Key) (last []LastKey, err error) {
 		}
 		last = append(last, entry)
 	}
+	slices.SortFunc(last, func(a, b LastKey) int { return strings.Compare(a.Name, b.Name) })
 	return last, nil
 }
 
@@ -319,6 +320,5 @@ func (c *LastChange) changed() []string {
 			names = append(names, k.Name)
 		}
 	}
-	slices.Sort(names)
 	return names
 }

@@ -94,7 +94,7 @@ func cacheOf(objects ...*kinds.Object) kinds.Cache {
 	for _, seen := range objects {
 		kind := seen.Source.Kind
 		if cached[kind] == nil {
-			cached[kind] = []*kinds.Store{kinds.NewStore()}
+			cached[kind] = []*kinds.Store{kinds.NewStore(kind)}
 		}
 		cached[kind][0].Put(seen)
 	}

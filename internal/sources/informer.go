@@ -42,7 +42,7 @@ type informer struct {
 }
 
 func newInformer(options *informerOptions, kind kinds.Listed, namespace string) *informer {
-	return &informer{informerOptions: options, kind: kind, namespace: namespace, store: kinds.NewStore()}
+	return &informer{informerOptions: options, kind: kind, namespace: namespace, store: kinds.NewStore(kind.Listing().Kind)}
 }
 
 // run keeps the store in line with the API server until ctx is done, and then returns nil, or until check returns an error for a request.
@@ -105,9 +105,9 @@ func (i *informer) Replace(_ context.Context, objects []*kinds.Object, version s
 			i.handler.added(now, isFirst)
 		}
 	}
-	for _, last := range before.All() {
-		if i.store.Get(last.Source) == nil {
-			i.handler.deleted(last)
+	for _, source := range before.Sources() {
+		if !i.store.Has(source) {
+			i.handler.deleted(before.Get(source))
 		}
 	}
 	i.listed.Store(true)

@@ -104,7 +104,7 @@ func (s *informerSet) awaitInstalled(ctx context.Context, kind *kindInformers) b
 // sweep queues the sources of a kind that exist on the stream but not in the cluster. A deleted namespace does not count as selected.
 func (s *informerSet) sweep(kind events.Kind) {
 	for _, source := range s.ledger.sources() {
-		if source.Kind == kind && s.scope.lists(source.Namespace) && s.cached.Lookup(source) == nil {
+		if source.Kind == kind && s.scope.lists(source.Namespace) && !s.cached.Has(source) {
 			s.pending.add(source)
 		}
 	}
@@ -143,7 +143,7 @@ func (s *informerSet) watches(source events.Source) bool {
 
 // sees reports whether a source is in a store, or is an object in scope that this watcher has seen.
 func (s *informerSet) sees(source events.Source) bool {
-	return source.Kind == events.KindOpenBao || s.scope.includes(source.Namespace) && s.cached.Lookup(source) != nil
+	return source.Kind == events.KindOpenBao || s.scope.includes(source.Namespace) && s.cached.Has(source)
 }
 
 // version returns the resourceVersion that the cache of a kind in a namespace has reached. It is empty before the first list.

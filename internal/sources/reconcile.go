@@ -29,6 +29,7 @@ type reconciler struct {
 	throttle  *throttle
 	pending   *pendingSources
 	sightings *sightings
+	cached    kinds.Cache
 	informers kindLister
 	readiness *readiness
 }
@@ -111,6 +112,7 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 // that deletion, because a missing permission delays the first list without limit.
 func (r *reconciler) leave(source events.Source, before *kinds.LastEvent, found assessment, entry *queueEntry) error {
 	r.throttle.dropped(source.Namespace, &entry.held)
+	r.cached.Settle(source, before)
 	if exists(before) && entry.gone && !r.informers.hasListed(source.Kind) {
 		return errUndecided
 	}
@@ -133,6 +135,7 @@ func (r *reconciler) settle(source events.Source, found assessment, entry *queue
 	case err == nil:
 		r.throttle.published(&entry.held)
 		r.sightings.done(source, found.seen)
+		r.cached.Settle(source, r.ledger.get(source))
 		if source.Kind == events.KindSecretProviderClass {
 			r.pending.add(source) // The content of its pods is settled by the assessment after its event.
 		}

@@ -174,7 +174,7 @@ func (w *Watcher) startWorkers(ctx context.Context, running *sync.WaitGroup, rea
 	inFlight := bus.NewInFlight(w.options.Workers, w.options.Now)
 	reconciler := &reconciler{
 		cluster: w.options.Cluster, now: w.options.Now, assessors: w.assessors, ledger: w.ledger, reader: reader, throttle: w.throttle,
-		pending: w.pending, sightings: w.sightings, informers: w.informers, readiness: &w.readiness,
+		pending: w.pending, sightings: w.sightings, cached: w.informers.cached, informers: w.informers, readiness: &w.readiness,
 		publisher: &publisher{
 			bus: b, inFlight: inFlight, ledger: w.ledger, metrics: w.metrics, tracer: w.options.Tracer, now: w.options.Now, log: w.log,
 		},

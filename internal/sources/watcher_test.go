@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -113,6 +114,37 @@ func TestWatchersOfOneClusterSayEachChangeOnce(t *testing.T) {
 			t.Errorf("the last event of %s has the sequence %d, want %d", source, got, seq)
 		}
 	}
+	wantSettled(t, one, testSource, otherSource)
+	wantSettled(t, other, testSource, otherSource)
+}
+
+func TestWatcherKeepsTheContentOfASourceOnce(t *testing.T) {
+	b := newBench(t, secretOf("shop", "db", "u1", "1", "0"))
+	w, stop := b.startReady(b.options())
+	wantSettled(t, w, testSource)
+	stop()
+	w, stop = b.startReady(b.options())
+	defer stop()
+	wantSettled(t, w, testSource)
+	b.update(secretOf("shop", "db", "u1", "2", "0")) // Only its metadata.
+	b.eventually("the watcher has seen it, and keeps no more of it", func() bool {
+		return w.informers.cached.Lookup(testSource).ResourceVersion == "2" && isSettled(w, testSource)
+	})
+}
+
+func wantSettled(t *testing.T, w *Watcher, sources ...events.Source) {
+	t.Helper()
+	for _, source := range sources {
+		if !isSettled(w, source) {
+			t.Errorf("%s is kept beside its last event", source)
+		}
+	}
+}
+
+// isSettled reports whether what the watcher has of a source, and its last event, share the text of the UID.
+func isSettled(w *Watcher, source events.Source) bool {
+	uid := w.informers.cached.Lookup(source).UID
+	return unsafe.StringData(string(uid)) == unsafe.StringData(w.ledger.get(source).UID)
 }
 
 func TestWatcherKeepsToItsScope(t *testing.T) {

@@ -1,7 +1,6 @@
 package kinds
 
 import (
-	"maps"
 	"slices"
 	"sync"
 
@@ -21,6 +20,11 @@ func (c Cache) Lookup(source events.Source) *Object {
 		}
 	}
 	return nil
+}
+
+// Has reports whether the object is cached.
+func (c Cache) Has(source events.Source) bool {
+	return slices.ContainsFunc(c[source.Kind], func(store *Store) bool { return store.Has(source) })
 }
 
 // InNamespace lists the objects of every kind in a namespace.
@@ -51,16 +55,25 @@ func (c Cache) of(kind events.Kind, target events.Source) []*Object {
 	return list
 }
 
+// Settle keeps a cached object without the part that the last event of its source also shows.
+func (c Cache) Settle(source events.Source, last *LastEvent) {
+	for _, store := range c[source.Kind] {
+		store.settle(source, last)
+	}
+}
+
 // Store contains the objects of one kind in one namespace, or in all namespaces. It is safe for concurrent use.
 type Store struct {
+	kind events.Kind
+
 	mu       sync.RWMutex
-	objects  map[string]map[string]*Object // by namespace and name
+	objects  map[string]map[string]cachedObject // by namespace and name
 	byTarget map[types.NamespacedName][]*Object
 }
 
 // NewStore returns a store without objects.
-func NewStore() *Store {
-	return &Store{objects: make(map[string]map[string]*Object), byTarget: make(map[types.NamespacedName][]*Object)}
+func NewStore(kind events.Kind) *Store {
+	return &Store{kind: kind, objects: make(map[string]map[string]cachedObject), byTarget: make(map[types.NamespacedName][]*Object)}
 }
 
 // Put stores the state of an object, and returns the state before, or nil.
@@ -69,13 +82,28 @@ func (s *Store) Put(now *Object) (before *Object) {
 	defer s.mu.Unlock()
 	in := s.objects[now.Source.Namespace]
 	if in == nil {
-		in = make(map[string]*Object)
+		in = make(map[string]cachedObject)
 		s.objects[now.Source.Namespace] = in
 	}
-	before = in[now.Source.Name]
+	if known := in[now.Source.Name]; known != nil {
+		before = known.object(now.Source)
+	}
 	in[now.Source.Name] = now
 	s.retarget(before, now)
 	return before
+}
+
+func (s *Store) settle(source events.Source, last *LastEvent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch in := s.objects[source.Namespace]; known := in[source.Name].(type) {
+	case *Object:
+		in[known.Source.Name] = settle(known, last) // The other name may be part of a longer text, which a map's key would keep.
+	case *settled: // In place, so that it keeps its name.
+		if again, ok := settle(known.object(source), last).(*settled); ok {
+			*known = *again
+		}
+	}
 }
 
 // Drop removes an object, and reports whether it was stored.
@@ -91,11 +119,12 @@ func (s *Store) Drop(source events.Source) bool {
 	if len(in) == 0 {
 		delete(s.objects, source.Namespace)
 	}
-	s.retarget(known, nil)
+	s.retarget(known.object(source), nil)
 	return true
 }
 
-// retarget replaces a state of an object in byTarget. Both may be nil.
+// retarget replaces a state of an object in byTarget, which it finds by its address. Both may be nil. An object with a target is never settled, which
+// would give it another one: an ExternalSecret has no fingerprints, and the status of a pod has no events.
 func (s *Store) retarget(before, now *Object) {
 	if target := before.target(); target.Name != "" {
 		// A copy, because readers may have the list.
@@ -109,41 +138,63 @@ func (s *Store) retarget(before, now *Object) {
 	}
 }
 
-// All lists the stored objects.
-func (s *Store) All() []*Object {
+// Sources lists the sources of the stored objects.
+func (s *Store) Sources() []events.Source {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var list []*Object
-	for _, in := range s.objects {
-		list = slices.AppendSeq(list, maps.Values(in))
+	var list []events.Source
+	for namespace, in := range s.objects {
+		for name := range in {
+			list = append(list, events.Source{Kind: s.kind, Namespace: namespace, Name: name})
+		}
 	}
 	return list
+}
+
+// Has reports whether an object is stored.
+func (s *Store) Has(source events.Source) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.objects[source.Namespace][source.Name] != nil
 }
 
 // Get returns the last state of an object, or nil.
 func (s *Store) Get(source events.Source) *Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.objects[source.Namespace][source.Name]
+	if known := s.objects[source.Namespace][source.Name]; known != nil {
+		return known.object(source)
+	}
+	return nil
 }
 
 // Replace stores only the objects, and returns a store of what was stored before.
 func (s *Store) Replace(objects []*Object) (before *Store) {
-	other := NewStore()
+	other := NewStore(s.kind)
 	for _, now := range objects {
 		other.Put(now)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, now := range objects {
+		if known, ok := s.objects[now.Source.Namespace][now.Source.Name].(*settled); ok {
+			other.settle(now.Source, known.shown)
+		}
+	}
 	s.objects, other.objects = other.objects, s.objects
 	s.byTarget, other.byTarget = other.byTarget, s.byTarget
 	return other
 }
 
+// in lists the objects in a namespace.
 func (s *Store) in(namespace string) []*Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return slices.Collect(maps.Values(s.objects[namespace]))
+	var list []*Object
+	for name, known := range s.objects[namespace] {
+		list = append(list, known.object(events.Source{Kind: s.kind, Namespace: namespace, Name: name}))
+	}
+	return list
 }
 
 func (s *Store) of(target types.NamespacedName) []*Object {

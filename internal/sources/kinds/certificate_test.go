@@ -29,11 +29,11 @@ func TestReduceKeepsTheStatusOfACertificate(t *testing.T) {
 	got := heededOf(t, certificateKind{}, keyringOf(1), reloader.Default(), customOf(t, failingJSON))
 	want := &Object{
 		Source: events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}, UID: "u", ResourceVersion: "5",
-		details: &details{status: &status{verb: events.VerbFailed, fields: events.Status{
+		extras: extras{details: &details{status: &status{verb: events.VerbFailed, fields: events.Status{
 			Secret: "web-tls", Reason: "Denied", Revision: "12", NotAfter: day(31), RenewalTime: day(21),
-		}}},
+		}}}},
 	}
-	testkit.WantEqual(t, "what is kept", want, got, cmp.AllowUnexported(Object{}, details{}, request{}, status{}))
+	testkit.WantEqual(t, "what is kept", want, got, cmp.AllowUnexported(Object{}, extras{}, details{}, request{}, status{}))
 }
 
 func TestTheStatusOfACertificate(t *testing.T) {
@@ -68,9 +68,9 @@ func TestTheStatusOfACertificate(t *testing.T) {
 func TestACertificateThatCouldNotBeRenewedIsLookedAtAgain(t *testing.T) {
 	name := events.Source{Kind: events.KindCertificate, Namespace: "shop", Name: "web"}
 	failing := reducedOf(t, certificateKind{}, customOf(t, failingJSON))
-	renewed := &Object{Source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "web-tls"}, details: &details{
+	renewed := &Object{Source: events.Source{Kind: events.KindSecret, Namespace: "shop", Name: "web-tls"}, extras: extras{details: &details{
 		writer: events.Cause{Source: "certificate/web", NotAfter: day(40)},
-	}}
+	}}}
 	for _, tt := range []struct {
 		name     string
 		now      time.Time

@@ -81,6 +81,13 @@ func (l *life) look() {
 	if l.data != nil {
 		now = objectOf(keyringOf(l.ring...), "uid-"+strconv.Itoa(l.uid), l.version, l.data)
 	}
+	if now != nil {
+		kept := settle(now, l.stream).object(testSource)
+		if diff := cmp.Diff(now, kept, everyPart); diff != "" {
+			l.fatalf("as it is kept it has changed (-want +got):\n%s", diff)
+		}
+		now = kept
+	}
 	// Whether the watcher sees the creation is random, but the creation itself is not.
 	created := l.stream == nil && l.random.IntN(2) == 0
 	change, worthSaying := compare(l.stream, now, created)

@@ -32,14 +32,14 @@ func TestReduceKeepsTheStatusOfAnExternalSecret(t *testing.T) {
 	got := heededOf(t, externalSecretKind{}, keyringOf(1), reloader.Default(), customOf(t, syncedJSON))
 	want := &Object{
 		Source: events.Source{Kind: events.KindExternalSecret, Namespace: "shop", Name: "db"}, UID: "u", ResourceVersion: "5",
-		details: &details{
+		extras: extras{details: &details{
 			asked: request{event: "e1", trace: events.TraceContext{Parent: testTraceparent}},
 			status: &status{verb: events.VerbSynced, fields: events.Status{
 				Secret: "db-credentials", Reason: "SecretSynced", Revision: "1-7c2b41",
 			}},
-		},
+		}},
 	}
-	testkit.WantEqual(t, "what is kept", want, got, cmp.AllowUnexported(Object{}, details{}, request{}, status{}))
+	testkit.WantEqual(t, "what is kept", want, got, cmp.AllowUnexported(Object{}, extras{}, details{}, request{}, status{}))
 	if key, err := cache.MetaNamespaceKeyFunc(got); err != nil || key != "shop/db" {
 		t.Errorf("a reflector calls it %q: %v", key, err)
 	}

@@ -137,7 +137,7 @@ func cacheOf(objects ...*Object) Cache {
 	for _, seen := range objects {
 		kind := seen.Source.Kind
 		if cached[kind] == nil {
-			cached[kind] = []*Store{NewStore()}
+			cached[kind] = []*Store{NewStore(kind)}
 		}
 		cached[kind][0].Put(seen)
 	}

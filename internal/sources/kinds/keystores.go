@@ -48,7 +48,7 @@ func recheckKeystores(v View, certificate *Object) {
 		return
 	}
 	secret := events.Source{Kind: events.KindSecret, Namespace: certificate.Source.Namespace, Name: certificate.details.status.fields.Secret}
-	if v.Cached.Lookup(secret) != nil {
+	if v.Cached.Has(secret) {
 		v.Queue.AddAfter(secret, 0)
 	}
 }

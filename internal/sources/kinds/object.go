@@ -22,6 +22,11 @@ type Object struct {
 	ResourceVersion string
 
 	fingerprints []fingerprints // of the data; an object whose content is its status has none
+	extras
+}
+
+// extras contains the fields of an object beside its version and its fingerprints.
+type extras struct {
 	// writtenAt and createdAt are in seconds since 1970, like the API server's times. They are negative if unknown.
 	writtenAt, createdAt int64
 	details              *details // nil for most objects
@@ -54,10 +59,10 @@ func newObject(ring *Keyring, kind events.Kind, meta *metav1.ObjectMeta, data ma
 	return &Object{
 		Source: source, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
 		fingerprints: ring.fingerprint(source, data),
-		writtenAt:    written.Unix(),
-		createdAt:    meta.CreationTimestamp.Unix(),
-		writers:      writersOf(meta, written),
-		AsCreated:    isAsCreated(meta, written),
+		extras: extras{
+			writtenAt: written.Unix(), createdAt: meta.CreationTimestamp.Unix(), writers: writersOf(meta, written),
+			AsCreated: isAsCreated(meta, written),
+		},
 	}
 }
 

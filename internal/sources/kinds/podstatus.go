@@ -63,7 +63,7 @@ func newPodStatus(ring *Keyring, resource *unstructured.Unstructured) *Object {
 	written := newestWrite(writes)
 	reduced := &Object{
 		Source: nameOf(kindPodStatus, resource), UID: resource.GetUID(), ResourceVersion: resource.GetResourceVersion(),
-		writtenAt: written.Unix(), writers: writersOf(writes, written), details: &details{mounted: mounted},
+		extras: extras{writtenAt: written.Unix(), writers: writersOf(writes, written), details: &details{mounted: mounted}},
 	}
 	var parts podStatusParts
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(resource.Object, &parts); err != nil {

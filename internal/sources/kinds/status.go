@@ -103,6 +103,6 @@ func assessStatus(v View, before *LastEvent, now *Object, refine func(status) st
 func newStatusObject(kind events.Kind, meta metav1.Object, s *status) *Object {
 	return &Object{
 		Source: nameOf(kind, meta), UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(),
-		details: &details{asked: requestOf(meta.GetAnnotations()), status: s},
+		extras: extras{details: &details{asked: requestOf(meta.GetAnnotations()), status: s}},
 	}
 }

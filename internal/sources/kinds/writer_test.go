@@ -124,6 +124,9 @@ func TestWhatIsKeptOfASourceIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(Object{}); size > 144 {
 		t.Errorf("an object has %d bytes", size)
 	}
+	if size := unsafe.Sizeof(settled{}); size > 96 {
+		t.Errorf("one whose content the stream has has %d bytes", size)
+	}
 	if size := unsafe.Sizeof(LastEvent{}); size > 192 {
 		t.Errorf("what the stream says of it has %d bytes", size)
 	}
