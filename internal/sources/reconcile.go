@@ -109,7 +109,8 @@ func (r *reconciler) reconcile(ctx context.Context, source events.Source, entry 
 }
 
 // leave ends the work on a source that has no event to publish, or none yet. A deletion may have to wait for the first list, unless the last event is
-// that deletion, because a missing permission delays the first list without limit.
+// that deletion, because a missing permission delays the first list without limit. The last event may be another watcher's, of which the cache does
+// not know yet.
 func (r *reconciler) leave(source events.Source, before *kinds.LastEvent, found assessment, entry *queueEntry) error {
 	r.throttle.dropped(source.Namespace, &entry.held)
 	r.cached.Settle(source, before)

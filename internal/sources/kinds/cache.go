@@ -123,8 +123,8 @@ func (s *Store) Drop(source events.Source) bool {
 	return true
 }
 
-// retarget replaces a state of an object in byTarget, which it finds by its address. Both may be nil. An object with a target is never settled, which
-// would give it another one: an ExternalSecret has no fingerprints, and the status of a pod has no events.
+// retarget replaces a state of an object in byTarget. Both may be nil. It compares addresses, which are new each time an object is made of a settled
+// one. No object with a target is settled: an ExternalSecret has no fingerprints, and the status of a pod has no events.
 func (s *Store) retarget(before, now *Object) {
 	if target := before.target(); target.Name != "" {
 		// A copy, because readers may have the list.

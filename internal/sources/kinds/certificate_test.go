@@ -33,7 +33,7 @@ func TestReduceKeepsTheStatusOfACertificate(t *testing.T) {
 			Secret: "web-tls", Reason: "Denied", Revision: "12", NotAfter: day(31), RenewalTime: day(21),
 		}}}},
 	}
-	testkit.WantEqual(t, "what is kept", want, got, cmp.AllowUnexported(Object{}, extras{}, details{}, request{}, status{}))
+	testkit.WantEqual(t, "what is kept", want, got, everyField)
 }
 
 func TestTheStatusOfACertificate(t *testing.T) {

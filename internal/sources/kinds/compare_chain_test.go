@@ -83,7 +83,7 @@ func (l *life) look() {
 	}
 	if now != nil {
 		kept := settle(now, l.stream).object(testSource)
-		if diff := cmp.Diff(now, kept, everyPart); diff != "" {
+		if diff := cmp.Diff(now, kept, everyField); diff != "" {
 			l.fatalf("as it is kept it has changed (-want +got):\n%s", diff)
 		}
 		now = kept

@@ -39,7 +39,7 @@ func TestReduceKeepsTheStatusOfAnExternalSecret(t *testing.T) {
 			}},
 		}},
 	}
-	testkit.WantEqual(t, "what is kept", want, got, cmp.AllowUnexported(Object{}, extras{}, details{}, request{}, status{}))
+	testkit.WantEqual(t, "what is kept", want, got, everyField)
 	if key, err := cache.MetaNamespaceKeyFunc(got); err != nil || key != "shop/db" {
 		t.Errorf("a reflector calls it %q: %v", key, err)
 	}

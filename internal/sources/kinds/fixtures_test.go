@@ -9,11 +9,13 @@ import (
 	"encoding/pem"
 	"log/slog"
 	"math/big"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,6 +36,9 @@ var epoch = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 const canary = "CANARY-5f0c2a4e"
 
 const testTraceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+// everyField compares structs by all of their fields.
+var everyField = cmp.Exporter(func(reflect.Type) bool { return true })
 
 // keyringOf makes a ring of test keys, each a number repeated, the current one first.
 func keyringOf(numbers ...byte) *Keyring {
